@@ -10,7 +10,7 @@ from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.build_store import is_paths
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
-from graphsys.datasets.table_spec.given import open_given
+from graphsys.datasets.table_spec.typed_tables import open_given
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source

@@ -11,7 +11,7 @@ from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.missing_nodes import ListedNodesOnly
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
-from graphsys.datasets.table_spec.given import open_given
+from graphsys.datasets.table_spec.typed_tables import open_given
 from graphsys.datasets.time_units import TimedSource
 from graphsys.storage.ingest.ingest import ingest as ingest_source
 from graphsys.storage.ingest.split_spec import Shares, SplitSpec, split_spec

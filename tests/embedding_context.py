@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.run import RunState, describe_graph
+from graphsys.embedding.run import EmbeddingRunState, describe_graph
 from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.storage.reader import Graph
 
@@ -16,10 +16,10 @@ def context_of(
     config: EmbeddingConfig,
     path: Path = Path(),
     layout: Layout = Layout(),  # noqa: B008  (frozen)
-) -> TrainingContext:
+) -> EmbeddingContext:
     """Return the context of a training of a graph as it is, from the beginning."""
     model = relation_sets(graph, config)
-    return TrainingContext(
+    return EmbeddingContext(
         path=path, graph=graph, config=config, model=model, layout=layout,
-        steps=list_steps(graph, model, config), state=RunState(graph=describe_graph(graph)),
+        steps=list_steps(graph, model, config), state=EmbeddingRunState(graph=describe_graph(graph)),
     )  # fmt: skip

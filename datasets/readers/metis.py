@@ -34,7 +34,7 @@ from graphsys.datasets.text.layout import (
     show,
 )
 from graphsys.datasets.text.lines import line_at, parse_numbers
-from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.datasets.text.prefetch import prefetch
 from graphsys.kernels.cpu.text import adjacency as kernels
 from graphsys.kernels.cpu.text.parsing import count_lines
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source

@@ -27,7 +27,7 @@ from graphsys.datasets.readers.triples import TRIPLE
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.blocks import TextBlock, text_blocks
 from graphsys.datasets.text.layout import show
-from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.datasets.text.prefetch import prefetch
 from graphsys.storage.source import EdgeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18

@@ -23,7 +23,7 @@ from graphsys.datasets.columns import graph_column, id_column
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.roles import find_roles
 from graphsys.datasets.split_names import by_split
-from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.datasets.text.prefetch import prefetch
 from graphsys.datasets.times import warn_of_millionths
 from graphsys.storage.source import EdgeChunk, Source
 

@@ -16,7 +16,7 @@ from graphsys.datasets.table_spec.spec import EdgeCard
 from graphsys.datasets.text.blocks import TextBlock, text_blocks
 from graphsys.datasets.text.layout import is_integer, show
 from graphsys.datasets.text.lines import line_at
-from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.datasets.text.prefetch import prefetch
 from graphsys.kernels.cpu.text import adjacency as kernels
 from graphsys.kernels.cpu.text.parsing import count_lines
 from graphsys.storage.source import EdgeChunk, NodeChunk

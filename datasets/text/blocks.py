@@ -57,7 +57,7 @@ def text_blocks(
         block_bytes: About how long a block is.
     """
     if file.has_pieces:
-        size, pieces = file.num_bytes, _Pieces(file)
+        size, pieces = file.num_bytes, _TextBlocks(file)
         begin = _content_start(pieces, skip)
         for first in range(begin, size, block_bytes):
             last = min(first + block_bytes, size)
@@ -77,7 +77,7 @@ def lines_before_block(file: InputFile, number: int, *, skip: int = 0) -> int:
         number: Which of the blocks of :func:`text_blocks`, from 0.
         skip: Lines that are left out at the beginning, which count here.
     """
-    pieces = _Pieces(file)
+    pieces = _TextBlocks(file)
     begin = _content_start(pieces, skip)
     left = number * BLOCK_BYTES - 1  # a line feed right before the block ends a line there
     if left < 0:
@@ -93,7 +93,7 @@ def _same(block: TextBlock) -> TextBlock:
     return block
 
 
-class _Pieces:
+class _TextBlocks:
     """A plain file, of which several threads read pieces."""
 
     def __init__(self, file: InputFile) -> None:
@@ -144,7 +144,7 @@ def _read_near(handle: int, view: memoryview, at: int) -> int:
     return os.preadv(handle, [view], at)
 
 
-def _content_start(pieces: _Pieces, skip: int) -> int:
+def _content_start(pieces: _TextBlocks, skip: int) -> int:
     """Return the offset behind the byte order mark and the skipped lines."""
     begin, data = 0, pieces.read(_HEAD_BYTES, 0)
     at = len(UTF8_MARK) if data.startswith(UTF8_MARK) else 0
@@ -161,7 +161,7 @@ def _content_start(pieces: _Pieces, skip: int) -> int:
 class _PieceLoader:
     """Reads the lines that begin in bytes ``first .. last`` of a plain file."""
 
-    def __init__(self, pieces: _Pieces, begin: int, first: int, last: int) -> None:
+    def __init__(self, pieces: _TextBlocks, begin: int, first: int, last: int) -> None:
         self._pieces = pieces
         self._begin = begin
         self._first = first

@@ -33,7 +33,7 @@ from graphsys.datasets.text.layout import (
     TextColumn,
 )
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
-from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.datasets.text.prefetch import prefetch
 from graphsys.datasets.text.third_column import ThirdColumnCheck
 from graphsys.datasets.text.two_ranges import TwoRanges
 from graphsys.datasets.times import times_of, warn_of_millionths

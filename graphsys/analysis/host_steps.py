@@ -7,7 +7,7 @@ from typing import Any
 from graphsys.analysis.intervals import Intervals
 from graphsys.analysis.sides import OF_BATCH
 from graphsys.core.events import Event
-from graphsys.core.visits import DEVICE_ARRAYS
+from graphsys.core.row_trace import DEVICE_ARRAYS
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ from graphsys.cli.progress import CompileNotice, LogProgress
 from graphsys.core.errors import GraphsysError, told_with_place, user_place
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.remote.locations import show_progress
-from graphsys.kernels.notices import tell_when_compiling
+from graphsys.kernels.kernel_log import tell_when_compiling
 
 _PLACES = (
     errno.ENOENT,

@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graphsys.distributed.mining import ClusterCounts
+    from graphsys.distributed.mining_run import ClusterCounts
     from graphsys.mining import FrequentPattern
     from graphsys.storage import IngestReport
 

@@ -11,7 +11,7 @@ from graphsys.cli.progress import open_progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graphsys.distributed.mining import ClusterCounts
+    from graphsys.distributed.mining_run import ClusterCounts
     from graphsys.mining import FrequentPattern
     from graphsys.storage import IngestReport
 
@@ -122,7 +122,7 @@ def count_on_cluster(
     """Count patterns or motifs on a cluster."""
     import graphsys
     from graphsys.distributed.cluster import Cluster
-    from graphsys.distributed.mining import count_on_cluster
+    from graphsys.distributed.mining_run import count_on_cluster
 
     where = Cluster.parse(cluster)
     with graphsys.open(graph) as opened:

@@ -149,7 +149,7 @@ def predict(
             memory,
             cluster,
             top_k,
-            _Known(known or "drop", known_splits),
+            _KnownAnswers(known or "drop", known_splits),
         )
     elif is_network:
         if known_splits is not None:
@@ -163,11 +163,11 @@ def predict(
             "here; leave it out"
         )
     else:
-        how = _Known(known or "drop", known_splits)
+        how = _KnownAnswers(known or "drop", known_splits)
         _answer(run, chosen, target, nodes, relation, memory, top_k or 10, how)
 
 
-class _Known(NamedTuple):
+class _KnownAnswers(NamedTuple):
     """What becomes of answers that are edges already, and of which splits."""
 
     how: str
@@ -215,7 +215,7 @@ class _Target(NamedTuple):
 
 def _answer(
     run: Path, chosen: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, k: int, known: _Known,
+    relation: str | None, memory: str | None, k: int, known: _KnownAnswers,
 ) -> None:  # fmt: skip
     """Answer questions with a run of embeddings."""
     from graphsys import embedding
@@ -253,12 +253,12 @@ def _answer(
 
 def _recommend(
     run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, cluster: str | None, k: int, known: _Known,
+    relation: str | None, memory: str | None, cluster: str | None, k: int, known: _KnownAnswers,
 ) -> None:  # fmt: skip
     """Answer with a network of links what each node should be linked to."""
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
-    from graphsys.gnn.use.predict import read_nodes
+    from graphsys.gnn.inference.predict import read_nodes
 
     begin = time.monotonic()
     chosen = None if nodes is None else read_nodes(nodes)
@@ -290,7 +290,7 @@ def _predict_nodes(
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
-    from graphsys.gnn.use.predict import read_nodes
+    from graphsys.gnn.inference.predict import read_nodes
 
     if known is not None:
         raise ConfigError(f"--known {known} is about answers; ask for them with --top-k")

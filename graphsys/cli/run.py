@@ -239,7 +239,7 @@ def run(
     if algorithm is None or graph is None:
         raise ConfigError("give ALGORITHM and GRAPH; graphsys run --list shows the names")
     check_target(out, format_, overwrite=overwrite, as_json=json)
-    work = _Work(algorithm, param or [], implementation, cluster)
+    work = _RunRequest(algorithm, param or [], implementation, cluster)
     settings: dict[str, Any] = {
         "memory": memory,
         "last": last,
@@ -292,7 +292,7 @@ def _kept(checkpoint: Path | None) -> str:
     return f"{checkpoint} keeps the last checkpoint; go on by the same command and --resume"
 
 
-class _Work:
+class _RunRequest:
     """What a command line asks for: a listed algorithm or a program from a file."""
 
     def __init__(

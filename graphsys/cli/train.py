@@ -254,7 +254,7 @@ def _settings_of(
 ) -> Any:
     """Return the settings of a training: those of the run, if it only goes on."""
     if resume and preset is None and config is None:
-        from graphsys.storage.runs.far_checkpoint import settings_folder
+        from graphsys.storage.runs.remote_checkpoint import settings_folder
 
         with settings_folder(out) as folder:
             return library.run_config(folder, overrides or [])
@@ -321,7 +321,7 @@ def _kept(model: str, graph: Path, out: Path) -> str:
     import importlib
 
     from graphsys.core.errors import GraphsysError
-    from graphsys.storage.runs.far_checkpoint import settings_folder
+    from graphsys.storage.runs.remote_checkpoint import settings_folder
 
     try:
         with settings_folder(out) as folder:

@@ -5,14 +5,14 @@ from typing import Any
 
 import ray
 
-from graphsys.distributed.exchanging.connections import Address, Connections
+from graphsys.distributed.transport.connections import Address, Connections
 from graphsys.distributed.worker import Work, Worker
 
 ASIDE = "aside"
 """The group of calls that a worker answers while it runs."""
 
 
-class FarWorker(Worker):
+class RemoteWorker(Worker):
     """A worker whose peers are other processes."""
 
     def __init__(self) -> None:
@@ -48,5 +48,5 @@ def start_workers(num_workers: int) -> list[Any]:
     kind: Any = ray.remote(
         num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={ASIDE: 1},
         scheduling_strategy="SPREAD",
-    )(FarWorker)  # fmt: skip
+    )(RemoteWorker)  # fmt: skip
     return [kind.remote() for _ in range(num_workers)]

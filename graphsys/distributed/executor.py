@@ -4,16 +4,16 @@ import numpy as np
 
 from graphsys.core.memory import available_bytes
 from graphsys.core.threads import num_cores
-from graphsys.distributed.exchanging.exchange import Exchange
-from graphsys.distributed.own_edges import OwnEdges
-from graphsys.distributed.own_simple import OwnSimple
-from graphsys.distributed.ownership import Ownership, OwnRows
-from graphsys.distributed.supersteps import OwnLauncher, WorkerSupersteps
+from graphsys.distributed.local_edges import LocalEdges
+from graphsys.distributed.local_simple import LocalSimple
+from graphsys.distributed.ownership import LocalRows, Ownership
+from graphsys.distributed.supersteps import LocalLauncher, WorkerSupersteps
+from graphsys.distributed.transport.exchange import Exchange
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.execute.arrays import RunArrays, edge_rows
 from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.launcher import Kernels
-from graphsys.engine.execute.memory_estimate import Estimate
+from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
 
@@ -50,17 +50,17 @@ class WorkerExecutor(Executor):
         self.ownership = Ownership.of(topology, exchange.size)
         self.spans = self.ownership.spans[exchange.rank]
         if program.simple:
-            topology = OwnSimple(topology, self.spans, exchange, num_threads)
+            topology = LocalSimple(topology, self.spans, exchange, num_threads)
         elif plan.spec.edge_states:
             owners = self.ownership.owner_of(np.arange(topology.num_nodes))
             directions = edge_rows(plan, topology)
-            topology = OwnEdges(topology, exchange, owners, self.spans, directions)
+            topology = LocalEdges(topology, exchange, owners, self.spans, directions)
         self.topology = topology
-        columns = Estimate(plan, topology).columns  # others would be read for nothing
+        columns = MemoryEstimate(plan, topology).columns  # others would be read for nothing
         room = _room_for_rows(exchange.size)
-        self.rows = OwnRows(topology, self.spans, columns, room)
+        self.rows = LocalRows(topology, self.spans, columns, room)
         self.arrays = RunArrays(plan, topology, np.zeros)
-        self.launcher = OwnLauncher(program, kernels, self.arrays, num_threads)
+        self.launcher = LocalLauncher(program, kernels, self.arrays, num_threads)
         self.launcher.spans = self.spans
         self.supersteps: WorkerSupersteps = WorkerSupersteps(
             self.launcher, self.rows, exchange, self.ownership

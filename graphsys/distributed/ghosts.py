@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.distributed.ownership import Ownership
+from graphsys.distributed.transport.exchange import Exchange
 from graphsys.kernels.cpu.bits import fill_bits
 
 Array = npt.NDArray[Any]

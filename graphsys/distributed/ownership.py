@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.distributed.own_edges import OwnEdges
-from graphsys.distributed.own_simple import OwnSimple
+from graphsys.distributed.local_edges import LocalEdges
+from graphsys.distributed.local_simple import LocalSimple
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
 from graphsys.engine.execute.stream import Part, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
-from graphsys.graph.shares import even_cuts
+from graphsys.graph.slices import even_cuts
 from graphsys.storage.reader import Graph
 
 Spans = Sequence[tuple[int, int]]
@@ -108,7 +108,7 @@ def _visits(graph: Graph, kind: str) -> npt.NDArray[np.int64]:
     return found
 
 
-class OwnRows(StreamRows):
+class LocalRows(StreamRows):
     """The rows of some spans of nodes, streamed from the store's mapped files.
 
     Args:
@@ -140,12 +140,12 @@ class OwnRows(StreamRows):
         return [part for part in super().parts(direction) if self._is_own(part.rows)]
 
     def _blocks(self, direction: Direction) -> list[IndexBlock]:
-        if isinstance(self.topology, OwnEdges):
+        if isinstance(self.topology, LocalEdges):
             return self.topology.own_blocks(direction)
         return super()._blocks(direction)
 
     def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
-        if isinstance(self.topology, OwnSimple | OwnEdges):  # not by the store's buckets
+        if isinstance(self.topology, LocalSimple | LocalEdges):  # not by the store's buckets
             num_entries = len(block.index.indices)
             return ((0, self.topology.num_nodes, num_entries),) if num_entries else ()
         return super()._sources(graph, block)

@@ -19,13 +19,13 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
-from graphsys.distributed.counting.shared_work import SHARED, SharedWork, result_of
+from graphsys.distributed.mining.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.ownership import Ownership, most_owners
-from graphsys.distributed.seen import tell_parts
+from graphsys.distributed.profile_events import tell_parts
 from graphsys.distributed.watching import run_until_done
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.algorithms.algorithm import Algorithm
-from graphsys.engine.execute.budget import Choice
+from graphsys.engine.execute.budget import MemoryPlan
 from graphsys.engine.execute.prepared import PreparedProgram, table_of
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
@@ -96,7 +96,7 @@ class ClusterRun:
         return self.prepared.implementation
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> MemoryPlan:
         """How one machine would use memory."""
         return self.prepared.choice
 

@@ -27,7 +27,7 @@ Listed = Mapping[str, tuple[int, str]]
 """Files: bytes and checksum by name."""
 
 
-class Checkpoint(Protocol):
+class RunCheckpoint(Protocol):
     """What run.json says, of either trainer's runs."""
 
     files: dict[str, int]
@@ -105,7 +105,7 @@ class RunFiles:
         """Remove files that nobody needs any more, wherever they are."""
         remove_replaced(self.path, names)
 
-    def publish(self, state: Checkpoint) -> None:
+    def publish(self, state: RunCheckpoint) -> None:
         """Have a committed checkpoint where workers find it that begin from now on.
 
         Raises:
@@ -141,7 +141,7 @@ class _ObjectFiles(RunFiles):
         """Remove objects; what fails to go does so when the run is committed."""
         self._writer.remove(names)
 
-    def publish(self, state: Checkpoint) -> None:
+    def publish(self, state: RunCheckpoint) -> None:
         """Put what of a checkpoint workers did not put themselves, then run.json.
 
         Files that it does not list any more stay until the one after it: who begins right

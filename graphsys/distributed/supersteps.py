@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.distributed.ghosts import (
     Ghosts,
     clear_bits,
@@ -20,8 +19,9 @@ from graphsys.distributed.ghosts import (
     neighbors_of_others,
     set_bits,
 )
-from graphsys.distributed.own_edges import OwnEdges
-from graphsys.distributed.ownership import Ownership, OwnRows, span_blocks
+from graphsys.distributed.local_edges import LocalEdges
+from graphsys.distributed.ownership import LocalRows, Ownership, span_blocks
+from graphsys.distributed.transport.exchange import Exchange
 from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.execute.arrays import Array, edge_rows
 from graphsys.engine.execute.directions import pull_directions, push_directions
@@ -63,7 +63,7 @@ class SharedFrontier(Frontier):
         return self.own.listed()
 
 
-class OwnLauncher(Launcher):
+class LocalLauncher(Launcher):
     """Calls kernels that visit all nodes on the own ones."""
 
     spans: tuple[tuple[int, int], ...] = ()
@@ -104,10 +104,10 @@ class WorkerSupersteps(Supersteps):
         compile_seconds: For how long supersteps stood still because some worker compiled.
     """
 
-    launcher: OwnLauncher
+    launcher: LocalLauncher
 
     def __init__(
-        self, launcher: OwnLauncher, rows: OwnRows, exchange: Exchange, ownership: Ownership
+        self, launcher: LocalLauncher, rows: LocalRows, exchange: Exchange, ownership: Ownership
     ) -> None:
         super().__init__(launcher, rows)
         self.exchange = exchange
@@ -130,7 +130,7 @@ class WorkerSupersteps(Supersteps):
         )
         self.ghosts = Ghosts.of_nodes(exchange, ownership, self._wanted(rows))
         self._ways_back: Ghosts | None = None
-        if isinstance(self.topology, OwnEdges):
+        if isinstance(self.topology, LocalEdges):
             shared = self.topology.shared_entries(edge_rows(plan, self.topology))
             self._ways_back = Ghosts(exchange, *shared)
         self._old_ways_back = set(plan.spec.edge_states)
@@ -138,7 +138,7 @@ class WorkerSupersteps(Supersteps):
         self._whole = (0, 0)
         self._compiled = self.compile_seconds = 0.0
 
-    def _wanted(self, rows: OwnRows) -> Any:
+    def _wanted(self, rows: LocalRows) -> Any:
         if self._read_at:  # node.at(id) may be anyone
             everyone = np.arange(self.num_nodes, dtype=np.int64)
             return everyone[~has_bits(self._own, everyone)]

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphsys.distributed.checkpoints import ClusterCheckpoints
-from graphsys.distributed.counting.mining_work import MiningWork, run_mining
-from graphsys.distributed.counting.shared_work import SharedWork, run_share
-from graphsys.distributed.exchanging.exchange import (
+from graphsys.distributed.executor import WorkerExecutor
+from graphsys.distributed.mining.mining_work import MiningWork, run_mining
+from graphsys.distributed.mining.shared_work import SharedWork, run_share
+from graphsys.distributed.profile_events import recorded
+from graphsys.distributed.transport.exchange import (
     TIMEOUT_S,
     Exchange,
     Mailbox,
     Payload,
     Peer,
 )
-from graphsys.distributed.executor import WorkerExecutor
-from graphsys.distributed.seen import recorded
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.topology import Topology

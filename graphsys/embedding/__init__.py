@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from graphsys.embedding.evaluation.baseline import baselines as baselines
     from graphsys.embedding.evaluation.evaluate import evaluate as evaluate
     from graphsys.embedding.files.export import export as export
+    from graphsys.embedding.inference.ann_index import build_index as build_index
+    from graphsys.embedding.inference.nearest import nearest as nearest
+    from graphsys.embedding.inference.plot import picture as picture
+    from graphsys.embedding.inference.predict import predict as predict
+    from graphsys.embedding.inference.predict import score as score
     from graphsys.embedding.pbg import export_pbg as export_pbg
     from graphsys.embedding.pbg import from_pbg_config as from_pbg_config
     from graphsys.embedding.pbg import import_pbg as import_pbg
     from graphsys.embedding.pbg import is_pbg_config as is_pbg_config
-    from graphsys.embedding.query.ann_index import build_index as build_index
-    from graphsys.embedding.query.nearest import nearest as nearest
-    from graphsys.embedding.query.plot import picture as picture
-    from graphsys.embedding.query.predict import predict as predict
-    from graphsys.embedding.query.predict import score as score
     from graphsys.embedding.training.api import run_config as run_config
     from graphsys.embedding.training.api import train as train
     from graphsys.embedding.training.hooks.drift import drift as drift

@@ -50,7 +50,7 @@ def find_checkpoint(path: Path, epoch: int) -> Path:
     return found
 
 
-def preserve(path: Path, state: runs.RunState) -> None:
+def preserve(path: Path, state: runs.EmbeddingRunState) -> None:
     """Keep the committed checkpoint of a run beside it, atomically.
 
     Args:
@@ -78,7 +78,7 @@ def preserve(path: Path, state: runs.RunState) -> None:
         raise
 
 
-def restore(path: Path, state: runs.RunState, epoch: int) -> None:
+def restore(path: Path, state: runs.EmbeddingRunState, epoch: int) -> None:
     """Put the files of a preserved checkpoint in the place of the current ones.
 
     Args:

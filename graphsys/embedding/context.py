@@ -7,12 +7,12 @@ from pathlib import Path
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, Layout
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.run import RunState
+from graphsys.embedding.run import EmbeddingRunState
 from graphsys.storage.reader import Graph
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingContext:
+class EmbeddingContext:
     """One training, from its plan to its last checkpoint.
 
     A plan is made before there is a run: of it ``path`` is any folder on the run's disk,
@@ -36,5 +36,5 @@ class TrainingContext:
     model: list[RelationSet]
     steps: list[BucketTask]
     regroup: Callable[[int], list[BucketTask]] | None = None
-    state: RunState = field(default_factory=lambda: RunState(graph={}))
+    state: EmbeddingRunState = field(default_factory=lambda: EmbeddingRunState(graph={}))
     layout: Layout = field(default_factory=Layout)

@@ -31,7 +31,7 @@ class Embeddings(TrainedRows):
 
     def nearest(self, node: Any, k: int = 10, **options: Any) -> pa.Table:
         """Find the nodes closest to one; see :func:`graphsys.embedding.nearest`."""
-        from graphsys.embedding.query.nearest import nearest
+        from graphsys.embedding.inference.nearest import nearest
 
         return nearest(self, node, k, **options)
 
@@ -43,7 +43,7 @@ class Embeddings(TrainedRows):
             relation: Name of the relation; None where the run has one.
             tail: Id of the tail.
         """
-        from graphsys.embedding.query.predict import score
+        from graphsys.embedding.inference.predict import score
 
         return float(
             score(self, {"head": [head], "relation": [relation], "tail": [tail]})[0]
@@ -72,7 +72,7 @@ class Embeddings(TrainedRows):
         Returns:
             Columns ``id``, ``score`` and, with ``mark``, ``known``; best first.
         """
-        from graphsys.embedding.query.predict import predict
+        from graphsys.embedding.inference.predict import predict
 
         question = {"head": [head], "relation": [relation], "tail": [tail]}
         found = predict(self, question, k, known=known)
@@ -81,8 +81,8 @@ class Embeddings(TrainedRows):
         return pa.table(columns)
 
     def picture(self, out: str | Path, **options: Any) -> Path:
-        """Draw the nodes in a plane; see :func:`graphsys.embedding.query.plot`."""
-        from graphsys.embedding.query.plot import picture
+        """Draw the nodes in a plane; see :func:`graphsys.embedding.inference.plot`."""
+        from graphsys.embedding.inference.plot import picture
 
         return picture(self, out, **options)
 

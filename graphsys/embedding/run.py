@@ -38,7 +38,7 @@ Floats = npt.NDArray[np.float32]
 
 
 @dataclass(kw_only=True)
-class RunState:
+class EmbeddingRunState:
     """The content of ``run.json``: one checkpoint.
 
     Attributes:
@@ -111,9 +111,9 @@ class RunState:
         self.metrics["loss"] = self.losses[-1]
 
 
-def read_state(path: Path) -> RunState:
+def read_state(path: Path) -> EmbeddingRunState:
     """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
-    return run_state.read_state(path, RunState, "embedding run", "graphsys train embedding")
+    return run_state.read_state(path, EmbeddingRunState, "embedding run", "graphsys train embedding")
 
 
 def read_config(path: Path) -> EmbeddingConfig:
@@ -121,7 +121,7 @@ def read_config(path: Path) -> EmbeddingConfig:
     return run_state.read_config(path, EmbeddingConfig)
 
 
-def check_files(path: Path, state: RunState, *, content: bool = True) -> None:
+def check_files(path: Path, state: EmbeddingRunState, *, content: bool = True) -> None:
     """Check that every file of the checkpoint is there and is what was written.
 
     Args:
@@ -135,7 +135,7 @@ def check_files(path: Path, state: RunState, *, content: bool = True) -> None:
     run_folder.check_files(path, state.files, state.checksums, content=content)
 
 
-def commit(path: Path, state: RunState) -> None:
+def commit(path: Path, state: EmbeddingRunState) -> None:
     """Make a checkpoint the current one; its files are durable, others' stay.
 
     Raises:
@@ -150,14 +150,14 @@ def commit(path: Path, state: RunState) -> None:
     run_folder.write_content(path, dataclasses.asdict(state))
 
 
-def remove_superseded(path: Path, state: RunState) -> None:
+def remove_superseded(path: Path, state: EmbeddingRunState) -> None:
     """Remove files of rows, states and relations that the checkpoint does not list."""
     remove_unlisted(path, state.files)
 
 
 def discard(path: Path) -> None:
     """Remove a run of which nothing was trained; files that are not a run's stay."""
-    remove_superseded(path, RunState(graph={}))
+    remove_superseded(path, EmbeddingRunState(graph={}))
     ownership.remove_listed(path, (RUN_NAME, CONFIG_NAME, LOG_NAME))
 
 
@@ -251,7 +251,7 @@ def globals_file(node_type: str, serial: int) -> str:
     return f"globals/{file_name(node_type)}.{serial}.npy"
 
 
-def find_file(state: RunState, name: str) -> str | None:
+def find_file(state: EmbeddingRunState, name: str) -> str | None:
     """Return the file of a checkpoint that is some version of ``name``, or None."""
     stem = name.rsplit(".", 2)[0]
     return next((file for file in state.files if file.rsplit(".", 2)[0] == stem), None)

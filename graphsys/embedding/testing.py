@@ -21,14 +21,17 @@ from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.embeddings import Embeddings, open_run
 from graphsys.embedding.evaluation.evaluate import evaluate
+from graphsys.embedding.inference.nearest import nearest
+from graphsys.embedding.inference.predict import predict, score
 from graphsys.embedding.model import RelationSet, relation_sets
-from graphsys.embedding.query.nearest import nearest
-from graphsys.embedding.query.predict import predict, score
 from graphsys.embedding.spec.operators import operator_of
 from graphsys.embedding.training.api import train
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.kernels.cpu.embedding.calls import Objective, call_rank
-from graphsys.kernels.cpu.embedding.counting import Counting, plain_counting
+from graphsys.kernels.cpu.embedding.candidate_weights import (
+    CandidateWeights,
+    plain_counting,
+)
 from graphsys.kernels.cpu.embedding.operators import (
     apply_operators,
     apply_operators_backward,
@@ -288,7 +291,7 @@ def _rows(count: int, seed: int = 4) -> Floats:
 @jit
 def _call_rank(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
     return float(
@@ -302,7 +305,7 @@ def _call_rank(
 @jit
 def _sum_losses(
     scores: Floats, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, objective: Objective, counting: Counting, gradients: Floats,
+    bias: Floats, objective: Objective, counting: CandidateWeights, gradients: Floats,
 ) -> float:  # fmt: skip
     return float(
         sum_losses(

@@ -4,8 +4,8 @@ import os
 
 from graphsys.core.memory import format_bytes
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
-from graphsys.engine.execute.budget import Choice
-from graphsys.engine.execute.memory_estimate import Estimate
+from graphsys.engine.execute.budget import MemoryPlan
+from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import PreparedProgram, prepare
 from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.program import VertexProgram
@@ -42,7 +42,7 @@ def explain(
 def explanation(work: PreparedProgram, *, device: str = "cpu") -> str:
     """Tell what ``execute`` will do with prepared work."""
     plan, topology = work.plan, work.topology
-    estimate = Estimate(plan, topology)
+    estimate = MemoryEstimate(plan, topology)
     kind = "directed" if topology.is_directed else "undirected"
     head = [
         f"{plan.spec.name} on {topology.num_nodes} nodes, {topology.num_edges} {kind} edges"
@@ -65,7 +65,7 @@ _DEVICE = (
 )
 
 
-def _storage(estimate: Estimate, choice: Choice) -> list[str]:
+def _storage(estimate: MemoryEstimate, choice: MemoryPlan) -> list[str]:
     arrays = [f"{name} {size} B" for name, size in estimate.node_arrays.items()]
     per_node = sum(estimate.node_arrays.values())
     total = format_bytes(estimate.node_bytes)
@@ -79,7 +79,7 @@ def _states(plan: ProgramPlan) -> str:
     return ", ".join(f"{name} {dtype.name}" for name, dtype in plan.dtypes.items())
 
 
-def _columns(estimate: Estimate) -> list[str]:
+def _columns(estimate: MemoryEstimate) -> list[str]:
     read = [f"{name} {dtype.name}" for name, dtype in estimate.columns.items()]
     return [f"edges: reads {', '.join(read)}"] if read else []
 

@@ -16,7 +16,7 @@ from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
 from graphsys.engine.execute.budget import (
-    Choice,
+    MemoryPlan,
     Mode,
     base_bytes,
     budget_of,
@@ -61,7 +61,7 @@ class NativeRun:
     function: Callable[..., Result]
     topology: Topology
     options: Mapping[str, Any]
-    choice: Choice
+    choice: MemoryPlan
     kernels: WorkKernels | None = None
     parameters: Mapping[str, str] | None = None
     implementation: ClassVar[str] = "native"
@@ -175,7 +175,7 @@ def prepare_native(
         index_bytes, is_mapped=index_bytes > 0 and not unites, unites=unites,
         why=_why_copied(topology, need) if unites else "",
     )  # fmt: skip
-    choice = Choice(
+    choice = MemoryPlan(
         mode=mode, needs=needs, budget=budget, index_bytes=index_bytes,
         reasons=reasons_of(mode, needs, budget, texts), unites=unites,
     )  # fmt: skip

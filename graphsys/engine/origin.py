@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphsys.engine.topology import Topology
-from graphsys.storage.dynamic.since import state_checksum
+from graphsys.storage.dynamic.delta_range import state_checksum
 
 _KEY = b"graphsys"
 _FREE = ("num_threads", "tolerance", "max_supersteps", "last")

@@ -20,14 +20,14 @@ class NodeId:
     """
 
 
-class _OwnId:
+class _SelfId:
     """Stands for the node itself, as the default of a :class:`NodeId` state."""
 
     def __repr__(self) -> str:
         return "gs.own_id"
 
 
-own_id = _OwnId()
+own_id = _SelfId()
 """Default of a :class:`NodeId` state: the node itself."""
 
 NO_NODE = -1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from graphsys.core.progress import SILENT, Progress
-from graphsys.engine.execute.budget import Choice
+from graphsys.engine.execute.budget import MemoryPlan
 from graphsys.engine.execute.prepared import PreparedProgram, prepare
 from graphsys.engine.explain import explanation
 from graphsys.engine.program import VertexProgram
@@ -34,7 +34,7 @@ class ProgramRun:
     implementation: ClassVar[str] = "program"
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> MemoryPlan:
         """How it will use memory."""
         return self.work.choice
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import NotConvergedWarning
-from graphsys.core.notes import note
 
 if TYPE_CHECKING:
     import pandas as pd

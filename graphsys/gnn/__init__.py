@@ -8,6 +8,13 @@ if TYPE_CHECKING:
     from graphsys.gnn.config import GnnConfig as GnnConfig
     from graphsys.gnn.config import load_config as load_config
     from graphsys.gnn.config import preset_names as preset_names
+    from graphsys.gnn.inference.evaluate import evaluate as evaluate
+    from graphsys.gnn.inference.node_rows import export as export
+    from graphsys.gnn.inference.node_rows import nearest as nearest
+    from graphsys.gnn.inference.predict import predict as predict
+    from graphsys.gnn.inference.recommend import recommend as recommend
+    from graphsys.gnn.inference.trained_model import OpenedRun as OpenedRun
+    from graphsys.gnn.inference.trained_model import open_run as open_run
     from graphsys.gnn.models import layers as layers
     from graphsys.gnn.ops.adjacency import SparseRows as SparseRows
     from graphsys.gnn.ops.adjacency import kernel_threads as kernel_threads
@@ -22,13 +29,6 @@ if TYPE_CHECKING:
     from graphsys.gnn.ops.message_passing import update_all as update_all
     from graphsys.gnn.training.api import run_config as run_config
     from graphsys.gnn.training.api import train as train
-    from graphsys.gnn.use.evaluate import evaluate as evaluate
-    from graphsys.gnn.use.node_rows import export as export
-    from graphsys.gnn.use.node_rows import nearest as nearest
-    from graphsys.gnn.use.predict import predict as predict
-    from graphsys.gnn.use.recommend import recommend as recommend
-    from graphsys.gnn.use.trained_model import OpenedRun as OpenedRun
-    from graphsys.gnn.use.trained_model import open_run as open_run
     from graphsys.training.report import TrainReport as TrainReport
 
 __getattr__ = lazy_exports(__name__)

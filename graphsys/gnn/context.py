@@ -9,13 +9,13 @@ from graphsys.gnn.data.device_transfer import DeviceTransfer
 from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.models.model import Model
-from graphsys.gnn.run import RunState
+from graphsys.gnn.run import GnnRunState
 from graphsys.gnn.tasks.task import Task
 from graphsys.storage.reader import Graph
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingContext:
+class GnnContext:
     """One training, from its plan to its last checkpoint, or a network that was trained.
 
     Attributes:
@@ -41,5 +41,5 @@ class TrainingContext:
     transfer: DeviceTransfer | None = None
     budget: int | None = None
     path: Path | None = None
-    state: RunState = field(default_factory=lambda: RunState(graph={}))
-    on_commit: Callable[[RunState], None] | None = None
+    state: GnnRunState = field(default_factory=lambda: GnnRunState(graph={}))
+    on_commit: Callable[[GnnRunState], None] | None = None

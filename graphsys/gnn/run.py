@@ -22,7 +22,7 @@ Weights = dict[str, torch.Tensor]
 
 
 @dataclass(kw_only=True)
-class RunState:
+class GnnRunState:
     """The content of ``run.json``: one checkpoint.
 
     Attributes:
@@ -77,9 +77,9 @@ class RunState:
     format_version: int = run_folder.FORMAT_VERSION
 
 
-def read_state(path: Path) -> RunState:
+def read_state(path: Path) -> GnnRunState:
     """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
-    return run_state.read_state(path, RunState, "run", "graphsys train gnn", kind=GNN)
+    return run_state.read_state(path, GnnRunState, "run", "graphsys train gnn", kind=GNN)
 
 
 def read_config(path: Path) -> GnnConfig:
@@ -87,7 +87,7 @@ def read_config(path: Path) -> GnnConfig:
     return run_state.read_config(path, GnnConfig)
 
 
-def begin(path: Path, config: GnnConfig, state: RunState) -> None:
+def begin(path: Path, config: GnnConfig, state: GnnRunState) -> None:
     """Write the first state of a run.
 
     Raises:
@@ -99,7 +99,7 @@ def begin(path: Path, config: GnnConfig, state: RunState) -> None:
 
 def commit(
     path: Path,
-    state: RunState,
+    state: GnnRunState,
     tensors: dict[str, Weights | None],
     rows: StoredRows | None = None,
 ) -> None:
@@ -148,12 +148,12 @@ def commit(
     remove_replaced(path, before - files.keys())
 
 
-def remove_superseded(path: Path, state: RunState) -> None:
+def remove_superseded(path: Path, state: GnnRunState) -> None:
     """Remove weights and learned rows that the checkpoint does not list."""
     remove_unlisted(path, state.files)
 
 
-def load(path: Path, state: RunState, stem: str) -> Weights | None:
+def load(path: Path, state: GnnRunState, stem: str) -> Weights | None:
     """Return the tensors of a checkpoint's file, or None if it has no such file.
 
     Raises:

@@ -22,11 +22,11 @@ import torch
 
 from graphsys.core.types import EdgeType
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.inference.evaluate import evaluate
+from graphsys.gnn.inference.predict import predict
 from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS
 from graphsys.gnn.tasks.decoders import Decoder
 from graphsys.gnn.training.api import build_context, train
-from graphsys.gnn.use.evaluate import evaluate
-from graphsys.gnn.use.predict import predict
 from graphsys.sampling import Sample, message_rows
 from graphsys.sampling.multi_hop import HopSampler
 from graphsys.storage.ingest.ingest import ingest

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.rows.chunks import cut_rows
+from graphsys.kernels.cpu.rows.row_blocks import cut_rows
 
 _AT_A_TIME = 1 << 20
 

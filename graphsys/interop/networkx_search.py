@@ -27,7 +27,7 @@ from graphsys.kernels.cpu.algorithms.ordered import (
 # ruff: noqa: D103, N803  # documented by NetworkX, whose argument names these are
 
 
-class _Search:
+class _SearchOrder:
     """Nodes in the order in which they were found, their parents and depths."""
 
     def __init__(self, rows: tuple[Any, Any], sources: Any, limit: Any = None) -> None:
@@ -42,7 +42,7 @@ class _Search:
 
 
 def _edges(G: Any, source: Any, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
-    found = _Search(G.rows, [G.number[source]], depth_limit)
+    found = _SearchOrder(G.rows, [G.number[source]], depth_limit)
     nodes = found.order[1:]
     pairs = zip(found.parent[nodes].tolist(), nodes.tolist(), strict=True)
     return ((G.nodes[u], G.nodes[v]) for u, v in pairs)
@@ -117,7 +117,7 @@ def _plain_sources(graph: Any, arguments: dict[str, Any]) -> str | None:
 @takes(_plain_sources)
 def bfs_layers(G: Any, sources: Any) -> Iterator[list[Any]]:
     chosen = [sources] if sources in G else list(set(sources))
-    found = _Search(G.rows, [G.number[node] for node in chosen])
+    found = _SearchOrder(G.rows, [G.number[node] for node in chosen])
     depths = found.depth[found.order].tolist()
     pairs = zip(depths, found.order.tolist(), strict=True)
     layers = itertools.groupby(pairs, key=lambda pair: pair[0])
@@ -128,14 +128,14 @@ def bfs_layers(G: Any, sources: Any) -> Iterator[list[Any]]:
 def descendants_at_distance(G: Any, source: Any, distance: Any) -> set[Any]:
     if source not in G:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
-    found = _Search(G.rows, [G.number[source]])
+    found = _SearchOrder(G.rows, [G.number[source]])
     chosen = found.order[found.depth[found.order] == distance]
     return {G.nodes[k] for k in chosen.tolist()}
 
 
 def _paths(G: Any, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
     limit = None if cutoff is None or math.isinf(cutoff) else math.ceil(cutoff)
-    found = _Search(G.rows, [G.number[source]], limit)
+    found = _SearchOrder(G.rows, [G.number[source]], limit)
     nodes = found.order.tolist()
     paths = {nodes[0]: [source]}
     for node, parent in zip(nodes[1:], found.parent[nodes[1:]].tolist(), strict=True):
@@ -214,7 +214,7 @@ def _two_colors(G: Any) -> Any:
     starts = np.flatnonzero(np.diff(G.rows[0]))  # the first of each component begins
     _, first = np.unique(label[starts], return_index=True)
     rows = both.indptr, both.indices
-    depth = _Search(rows, starts[first]).depth
+    depth = _SearchOrder(rows, starts[first]).depth
     source = np.repeat(depth, both.degrees())
     if np.any((source + depth[both.indices]) % 2 == 0):
         return None

@@ -13,8 +13,8 @@ from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 from numba.core.sigutils import normalize_signature
 
+from graphsys.kernels.kernel_log import compiles_kernel
 from graphsys.kernels.linking import ForKernels, SelfContained
-from graphsys.kernels.notices import compiles_kernel
 
 
 def dispatcher_of(

@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 
 from graphsys.core.progress import SILENT, Progress
-from graphsys.kernels.cpu.mining import squares
+from graphsys.kernels.cpu.mining import four_cycles
 from graphsys.mining.census.device import device_kernels
 from graphsys.mining.census.small import copies_by_sums
 from graphsys.mining.census.sums import (
+    DegreeOrderedGraph,
     Kernels,
-    Rows,
     SmallCounts,
     edge_triangles,
     exact_sum,
@@ -36,7 +36,7 @@ def houses_of(kernels: Kernels) -> int:
     pairs = number_edges(kernels)
     triangles = edge_triangles(kernels, pairs)
     scratch = (kernels.scratch(np.int32),)
-    both = kernels.sums(squares.sum_squares, 1, triangles[pairs], after=scratch)[0]
+    both = kernels.sums(four_cycles.sum_squares, 1, triangles[pairs], after=scratch)[0]
     wide = triangles.astype(np.int64)
     return both - 4 * exact_sum(wide * (wide - 1) // 2)
 
@@ -68,7 +68,7 @@ CLOSED_FORMS: Final[dict[str, ClosedForm]] = {**SUMS_FORMS, "house": houses_of}
 
 
 def count_closed(
-    rows: Rows,
+    rows: DegreeOrderedGraph,
     name: str,
     num_threads: int | None = None,
     progress: Progress = SILENT,

@@ -8,8 +8,8 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.mining.closed_forms import SUMS_FORMS
 from graphsys.mining.count_plan import CountPlan
-from graphsys.mining.kept import CENSUS_OF_5, HOUSES
-from graphsys.mining.simple_graph import NOTHING, Kept
+from graphsys.mining.plan_cache import CENSUS_OF_5, HOUSES
+from graphsys.mining.simple_graph import NOTHING, TaskMemory
 
 _LARGEST_CENSUS = 4
 
@@ -71,7 +71,7 @@ def check_device(device: str) -> None:
         require_device()
 
 
-def kept_of(plans: Iterable[CountPlan]) -> Kept:
+def kept_of(plans: Iterable[CountPlan]) -> TaskMemory:
     """Return what counting plain patterns keeps besides rows."""
     kept = NOTHING
     for plan in plans:

@@ -10,8 +10,8 @@ from graphsys.core.errors import OutputExistsError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.mining.census.orbits import node_orbits
-from graphsys.mining.kept import NODE_FEATURES
 from graphsys.mining.motifs import FEATURE, as_features
+from graphsys.mining.plan_cache import NODE_FEATURES
 from graphsys.mining.simple_graph import SimpleGraph
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource

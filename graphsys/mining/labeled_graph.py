@@ -9,9 +9,9 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.mining.frequent.labeled_rows import labeled_edges, labels_of_nodes
-from graphsys.mining.kept import LABELED
 from graphsys.mining.pattern import Pattern
-from graphsys.mining.simple_graph import NOTHING, Kept, SimpleGraph
+from graphsys.mining.plan_cache import LABELED
+from graphsys.mining.simple_graph import NOTHING, SimpleGraph, TaskMemory
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
 
@@ -44,7 +44,7 @@ class LabeledGraph:
         pattern: Pattern,
         labels: str | None = None,
         memory: int | str | None = None,
-        kept: Kept = NOTHING,
+        kept: TaskMemory = NOTHING,
     ) -> "LabeledGraph":
         """Read what a pattern asks for.
 

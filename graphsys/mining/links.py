@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.mining.labeled_graph import BACK, FORTH
-from graphsys.mining.pattern import Link, Pattern
+from graphsys.mining.pattern import EdgeCondition, Pattern
 
 Order = tuple[int, ...]
 
@@ -60,7 +60,7 @@ def link_words(pattern: Pattern, order: Order, step: int) -> str:
     return "; ".join(words)
 
 
-def _words_of(link: Link, node: int) -> str:
+def _words_of(link: EdgeCondition, node: int) -> str:
     other = link.src + link.dst - node
     kind = f"edge {link.label}" if link.label else "edge"
     if not link.is_arrow:

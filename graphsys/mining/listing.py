@@ -15,10 +15,10 @@ from graphsys.core.memory import format_bytes
 from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.approximate import estimate
 from graphsys.mining.count_plan import CountPlan, plan_count
-from graphsys.mining.kept import BATCH, listed
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.match_stream import MatchStream
 from graphsys.mining.pattern import Pattern
+from graphsys.mining.plan_cache import BATCH, listed
 from graphsys.mining.simple_graph import SimpleGraph
 from graphsys.storage.output_file import new_files, require_writable
 

@@ -12,8 +12,8 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.generated.modules import load_module
 from graphsys.mining.census.sums import Kernels, degrees_of, kernels_of
-from graphsys.mining.compiler.choose import Choice, choose_schedule, tasks_of
-from graphsys.mining.compiler.emit import Task, kernel_text
+from graphsys.mining.compiler.choose import CostedSchedule, choose_schedule, tasks_of
+from graphsys.mining.compiler.emit import CountTask, kernel_text
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
@@ -23,7 +23,7 @@ Visit = Callable[..., None]
 
 def count_by_loops(
     graph: LabeledGraph,
-    choices: Sequence[Choice],
+    choices: Sequence[CostedSchedule],
     num_threads: int | None = None,
     progress: Progress = SILENT,
 ) -> list[int]:
@@ -44,7 +44,7 @@ def count_by_loops(
 
 
 def _trips(
-    graph: LabeledGraph, choices: Sequence[Choice], kernels: Kernels
+    graph: LabeledGraph, choices: Sequence[CostedSchedule], kernels: Kernels
 ) -> npt.NDArray[np.int64]:
     """Return how many entries the loops of each first node look at ``[N]``."""
     text, num_sets = kernel_text(tasks_of(choices), is_told=True)
@@ -115,7 +115,7 @@ def visit_matches(
     choice = choose_schedule(
         rows, pattern, is_induced=induced == "vertex", labels=labeled.labels
     )
-    text, num_sets = kernel_text([Task(choice.schedule, 0)])
+    text, num_sets = kernel_text([CountTask(choice.schedule, 0)])
     walk = _walker(text, visit)
     lengths = (shape,) if isinstance(shape, int) else tuple(shape)
     with kernels_of(rows, num_threads, progress) as kernels:

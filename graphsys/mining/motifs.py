@@ -13,7 +13,7 @@ from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.orbits import edge_orbits, node_orbits
 from graphsys.mining.census.rooted import Columns
 from graphsys.mining.devices import check_device
-from graphsys.mining.kept import CENSUS_OF_5, EDGE_ORBITS, NODE_FEATURES, NODE_ORBITS
+from graphsys.mining.plan_cache import CENSUS_OF_5, EDGE_ORBITS, NODE_FEATURES, NODE_ORBITS
 from graphsys.mining.simple_graph import NOTHING, SimpleGraph
 
 Per = Literal["node", "edge"]

@@ -15,7 +15,7 @@ _FAMILY: Final = re.compile(r"(\d+)-(clique|star|path|cycle)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Link:
+class EdgeCondition:
     """What is asked of an edge besides that there is one.
 
     Attributes:
@@ -48,7 +48,7 @@ class Pattern:
 
     num_nodes: int
     edges: frozenset[tuple[int, int]]
-    links: frozenset[Link] = frozenset()
+    links: frozenset[EdgeCondition] = frozenset()
     apart: frozenset[tuple[int, int]] = frozenset()
     labels: tuple[str, ...] = ()
 
@@ -216,7 +216,7 @@ def _from_words(words: list[Word], nodes: list[Any]) -> Pattern:
     numbers = {node: k for k, node in enumerate(nodes)}
     labels: dict[int, str] = {}
     pairs: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
-    links: set[Link] = set()
+    links: set[EdgeCondition] = set()
     for word in words:
         if word.src == word.dst:
             raise ConfigError(
@@ -254,16 +254,16 @@ def _from_words(words: list[Word], nodes: list[Any]) -> Pattern:
     )  # fmt: skip
 
 
-def _links(src: int, dst: int, word: Word) -> set[Link]:
+def _links(src: int, dst: int, word: Word) -> set[EdgeCondition]:
     """Return what a word asks of an edge besides that there is one."""
     label = word.label or ""
     low, high = min(src, dst), max(src, dst)
     return {
-        0: {Link(low, high, False, label)} if label else set[Link](),
-        1: {Link(src, dst, True, label)},
-        -1: {Link(dst, src, True, label)},
-        2: {Link(src, dst, True, label), Link(dst, src, True, label)},
-        None: set[Link](),
+        0: {EdgeCondition(low, high, False, label)} if label else set[EdgeCondition](),
+        1: {EdgeCondition(src, dst, True, label)},
+        -1: {EdgeCondition(dst, src, True, label)},
+        2: {EdgeCondition(src, dst, True, label), EdgeCondition(dst, src, True, label)},
+        None: set[EdgeCondition](),
     }[word.way]
 
 

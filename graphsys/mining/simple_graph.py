@@ -15,7 +15,7 @@ from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.graph.csr import Allocate, row_lengths
 from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renumber_rows
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
 from graphsys.storage.scratch_arrays import ScratchArrays, scratch_folder, scratch_is_memory
@@ -31,7 +31,7 @@ _LOADED_BYTES = 48 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class TaskMemory:
     """What a task keeps in memory besides a graph's rows.
 
     Attributes:
@@ -48,9 +48,9 @@ class Kept:
     num_ids: int = 0
     has_lists: bool = False
 
-    def __or__(self, other: "Kept") -> "Kept":
+    def __or__(self, other: "TaskMemory") -> "TaskMemory":
         """Return what two tasks keep that are done one after the other."""
-        return Kept(
+        return TaskMemory(
             per_node=max(self.per_node, other.per_node),
             per_entry=max(self.per_entry, other.per_entry),
             num_bytes=max(self.num_bytes, other.num_bytes),
@@ -59,7 +59,7 @@ class Kept:
         )
 
 
-NOTHING = Kept()
+NOTHING = TaskMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class SimpleGraph:
         cls,
         graph: "SimpleGraph | GraphLike",
         memory: int | str | None = None,
-        kept: Kept = NOTHING,
+        kept: TaskMemory = NOTHING,
     ) -> "SimpleGraph":
         """Return the simple graph of a store, or of anything else that holds a graph.
 
@@ -177,7 +177,7 @@ def _blocks(graph: Graph, numbers: NodeNumbers) -> Iterator[_Block]:
 
 
 def _allocator(
-    numbers: NodeNumbers, blocks: list[_Block], memory: int | str | None, more: Kept
+    numbers: NodeNumbers, blocks: list[_Block], memory: int | str | None, more: TaskMemory
 ) -> Allocate:
     """Return where arrays of all entries come from, within a budget.
 

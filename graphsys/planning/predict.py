@@ -8,7 +8,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.memory import available_bytes, format_bytes, parse_bytes, resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.planning.rates import SCALES, Rates, known_rates
-from graphsys.planning.task import Outlook, Task
+from graphsys.planning.task import Outlook, Workload
 from graphsys.planning.verbs import outlooks
 from graphsys.storage.manifest import MAX_PARTITIONS
 
@@ -29,7 +29,7 @@ class Plan:
         rates: What was measured.
     """
 
-    task: Task
+    task: Workload
     verbs: Sequence[Outlook]
     assumptions: Sequence[str]
     is_extrapolated: bool
@@ -98,7 +98,7 @@ def plan(
         partitions = _enough(8 * dim // 2 * int(nodes), budget)
     if not 1 <= partitions <= MAX_PARTITIONS:
         raise ConfigError(f"partitions={partitions}: expected 1 to {MAX_PARTITIONS}")
-    task = Task(
+    task = Workload(
         num_nodes=int(nodes), num_edges=int(edges), machines=machines, memory=budget,
         partitions=min(partitions, int(nodes)), dim=dim, supersteps=supersteps,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def _enough(table_bytes: int, budget: int) -> int:
     return partitions
 
 
-def _assumptions(task: Task, rates: Rates, network: float) -> tuple[str, ...]:
+def _assumptions(task: Workload, rates: Rates, network: float) -> tuple[str, ...]:
     """Say what is taken for granted, line by line."""
     small, large = (16 << scale for scale in SCALES)
     disk = f"{format_bytes(int(rates.disk_read))}/s read"

@@ -138,7 +138,7 @@ def _evaluate(store: Store) -> None:
 
 
 def _nearest(store: Store) -> None:
-    from graphsys.embedding.query.nearest import nearest
+    from graphsys.embedding.inference.nearest import nearest
 
     nearest(_run_of(store), _source(store))
 

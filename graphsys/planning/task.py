@@ -13,7 +13,7 @@ _FILE_BYTES: Final = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Workload:
     """What is to be planned.
 
     Attributes:
@@ -71,7 +71,7 @@ class Outlook:
     notes: tuple[str, ...] = ()
 
 
-def index_bytes(task: Task) -> int:
+def index_bytes(task: Workload) -> int:
     """Return the bytes of the rows of one direction."""
     rows = task.num_nodes + task.partitions
     offsets = np.dtype(offset_dtype(task.num_edges // task.partitions)).itemsize
@@ -79,14 +79,14 @@ def index_bytes(task: Task) -> int:
     return int(rows * offsets + task.num_edges * width + task.partitions * _FILE_BYTES)
 
 
-def bucket_bytes(task: Task) -> int:
+def bucket_bytes(task: Workload) -> int:
     """Return the bytes of the buckets: both ends of every edge, by number."""
     width = number_dtype(-(-task.num_nodes // task.partitions)).itemsize
     most = min(task.partitions**2, task.num_edges)
     return int(2 * width * task.num_edges + most * _FILE_BYTES)
 
 
-def store_bytes(task: Task) -> int:
+def store_bytes(task: Workload) -> int:
     """Return the bytes of a store: ids, buckets, rows of both directions."""
     ids = 8 * task.num_nodes + task.partitions * _FILE_BYTES
     return ids + bucket_bytes(task) + 2 * index_bytes(task)

@@ -17,10 +17,10 @@ from graphsys.core.errors import BudgetError
 from graphsys.planning.probes import DIM, ITERATIONS, QUERIES
 from graphsys.planning.rates import GATHERED, SCALES, Rate, Rates
 from graphsys.planning.sized_graph import NODE, SizedGraph, sized_topology
-from graphsys.planning.task import Outlook, Task, index_bytes, store_bytes
+from graphsys.planning.task import Outlook, Workload, index_bytes, store_bytes
 
 if TYPE_CHECKING:
-    from graphsys.engine.execute.budget import Choice
+    from graphsys.engine.execute.budget import MemoryPlan
     from graphsys.storage.reader import Graph
 
 _STATE_BYTES: Final = 8
@@ -70,12 +70,12 @@ def _timed(
     )
 
 
-def _per_edge(task: Task, rate: Rate, times: float = 1.0) -> float:
+def _per_edge(task: Workload, rate: Rate, times: float = 1.0) -> float:
     small, large = (_edges(scale) for scale in SCALES)
     return _work(rate, task.num_edges, small, large) * times
 
 
-def ingest(task: Task, rates: Rates, network: float) -> Outlook:
+def ingest(task: Workload, rates: Rates, network: float) -> Outlook:
     """From text with two integers a line."""
     rate, size = rates.verbs["ingest"], store_bytes(task)
     measured = rate.peak_bytes / _edges(SCALES[1])
@@ -89,7 +89,7 @@ def ingest(task: Task, rates: Rates, network: float) -> Outlook:
     return _timed(found, rates, rate, _per_edge(task, rate), "run", network)
 
 
-def verify(task: Task, rates: Rates, network: float) -> Outlook:
+def verify(task: Workload, rates: Rates, network: float) -> Outlook:
     """All checksums, all bounds."""
     rate = rates.verbs["verify"]
     found = Outlook(
@@ -99,10 +99,10 @@ def verify(task: Task, rates: Rates, network: float) -> Outlook:
     return _timed(found, rates, rate, _per_edge(task, rate), "run", network)
 
 
-def algorithm(name: str) -> Callable[[Task, Rates, float], Outlook]:
+def algorithm(name: str) -> Callable[[Workload, Rates, float], Outlook]:
     """Return the outlook of an algorithm of ``graphsys run``."""
 
-    def outlook(task: Task, rates: Rates, network: float) -> Outlook:
+    def outlook(task: Workload, rates: Rates, network: float) -> Outlook:
         from graphsys.engine.algorithms import ALGORITHMS
 
         rate = rates.verbs[f"run {name}"]
@@ -130,7 +130,7 @@ def algorithm(name: str) -> Callable[[Task, Rates, float], Outlook]:
     return outlook
 
 
-def _planned_run(name: str, task: Task) -> tuple["Choice", bool]:
+def _planned_run(name: str, task: Workload) -> tuple["MemoryPlan", bool]:
     """Return how it would use memory, and whether that fits."""
     from graphsys.engine.algorithms import ALGORITHMS
 
@@ -145,7 +145,7 @@ def _planned_run(name: str, task: Task) -> tuple["Choice", bool]:
         return replace(choice, mode=mode), False
 
 
-def _share(task: Task, machines: int) -> Task:
+def _share(task: Workload, machines: int) -> Workload:
     """Return the part of a machine: its edges; it has the states of all nodes."""
     if machines == 1:
         return task
@@ -153,7 +153,7 @@ def _share(task: Task, machines: int) -> Task:
     return replace(task, num_edges=task.num_edges // machines, partitions=partitions)
 
 
-def _halo_bytes(task: Task, machines: int) -> int:
+def _halo_bytes(task: Workload, machines: int) -> int:
     """Return what a machine sends in a superstep in which all nodes change.
 
     Each node's state goes to every other machine that has one of its neighbors; nodes lie
@@ -166,7 +166,7 @@ def _halo_bytes(task: Task, machines: int) -> int:
     return int(task.num_nodes / machines * others * (_STATE_BYTES + 4))
 
 
-def mine(task: Task, rates: Rates, network: float) -> Outlook:
+def mine(task: Workload, rates: Rates, network: float) -> Outlook:
     """Triangles: rows are in memory, or mapped from a file."""
     from graphsys.mining.simple_graph import bytes_needed
 
@@ -183,14 +183,14 @@ def mine(task: Task, rates: Rates, network: float) -> Outlook:
     return _timed(found, rates, rate, _power(task, rate), "run", network)
 
 
-def _power(task: Task, rate: Rate) -> float:
+def _power(task: Workload, rate: Rate) -> float:
     """Return CPU seconds of work that grows faster than edges, by the power measured."""
     small, large = (_edges(scale) for scale in SCALES)
     power = math.log(rate.large / max(rate.small, 1e-6)) / math.log(large / small)
     return float(rate.large * (task.num_edges / large) ** min(max(power, 1.0), 1.5))
 
 
-def train_embedding(task: Task, rates: Rates, network: float) -> Outlook:
+def train_embedding(task: Workload, rates: Rates, network: float) -> Outlook:
     """One epoch; tables in as many partitions as the memory asks for."""
     rate = rates.verbs["train embedding"]
     planned = _planned_training(task)
@@ -198,7 +198,7 @@ def train_embedding(task: Task, rates: Rates, network: float) -> Outlook:
     return _timed(planned, rates, rate, cpu, "train", network)
 
 
-def _planned_training(task: Task) -> Outlook:
+def _planned_training(task: Workload) -> Outlook:
     from graphsys.embedding.config import EmbeddingConfig
     from graphsys.embedding.rows.table_files import table_bytes
 
@@ -222,7 +222,7 @@ def _planned_training(task: Task) -> Outlook:
     )  # fmt: skip
 
 
-def _walked(task: Task, config: Any) -> Any:
+def _walked(task: Workload, config: Any) -> Any:
     """Return the plan of the training itself, of at most so many partitions.
 
     With more partitions than are walked through, as many nodes and edges are taken as
@@ -231,7 +231,7 @@ def _walked(task: Task, config: Any) -> Any:
     Raises:
         BudgetError: two partitions do not fit.
     """
-    from graphsys.embedding.context import TrainingContext
+    from graphsys.embedding.context import EmbeddingContext
     from graphsys.embedding.model import relation_sets
     from graphsys.embedding.training.hooks.edge_sets import list_steps
     from graphsys.embedding.training.plan import Planner
@@ -243,7 +243,7 @@ def _walked(task: Task, config: Any) -> Any:
     )
     own = cast("Graph", graph)
     model = relation_sets(own, config)
-    context = TrainingContext(
+    context = EmbeddingContext(
         path=Path.cwd(), graph=own, config=config, model=model,
         steps=list_steps(own, model, config),
     )  # fmt: skip
@@ -251,7 +251,7 @@ def _walked(task: Task, config: Any) -> Any:
     return planner.plan(planner.choose(task.memory, is_stated=True))
 
 
-def train_gnn(task: Task, rates: Rates, network: float) -> Outlook:
+def train_gnn(task: Workload, rates: Rates, network: float) -> Outlook:
     """One epoch of link prediction over all edges, rows learned, in memory."""
     rate = rates.verbs["train gnn"]
     rows = 4 * task.dim * task.num_nodes * 3
@@ -269,7 +269,7 @@ def train_gnn(task: Task, rates: Rates, network: float) -> Outlook:
 def over_rows(verb: str, *, writes: bool = False) -> Callable[..., Outlook]:
     """Return the outlook of a verb that goes over all rows of a run."""
 
-    def outlook(task: Task, rates: Rates, network: float) -> Outlook:
+    def outlook(task: Workload, rates: Rates, network: float) -> Outlook:
         rate, size = rates.verbs[verb], 4 * task.dim * task.num_nodes
         small, large = (DIM << scale for scale in SCALES)
         cpu = _work(rate, task.dim * task.num_nodes, small, large)
@@ -294,7 +294,7 @@ def _base() -> int:
     return resident_bytes()
 
 
-VERBS: Final[Mapping[str, Callable[[Task, Rates, float], Outlook]]] = {
+VERBS: Final[Mapping[str, Callable[[Workload, Rates, float], Outlook]]] = {
     "ingest": ingest,
     "verify": verify,
     **{f"run {name}": algorithm(name) for name in ("pagerank", "bfs", "wcc", "sssp")},
@@ -308,7 +308,7 @@ VERBS: Final[Mapping[str, Callable[[Task, Rates, float], Outlook]]] = {
 }
 
 
-def outlooks(task: Task, rates: Rates, network: float) -> Iterator[Outlook]:
+def outlooks(task: Workload, rates: Rates, network: float) -> Iterator[Outlook]:
     """Yield what every verb would take."""
     for predict in VERBS.values():
         yield predict(task, rates, network)

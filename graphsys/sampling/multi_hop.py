@@ -11,8 +11,8 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampled
 from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Block, Buffers, Sample
+from graphsys.sampling.profile_events import tell_sampled
 from graphsys.sampling.sample_builder import Growth
-from graphsys.sampling.told_rows import tell_sampled
 
 Ints = npt.NDArray[np.int64]
 Frontier = Literal["all", "new"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.memory import format_bytes
-from graphsys.storage.deltas.kept import kept_bytes
+from graphsys.storage.deltas.merge_cache import kept_bytes
 from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
 from graphsys.storage.reader import Graph
 from graphsys.storage.write.feature_encoding import GIVEN, SHARED, saved_bytes

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, UnknownNameError
 from graphsys.core.types import number_dtype
-from graphsys.storage.ids.taking import taken
+from graphsys.storage.ids.mapped_gather import taken
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import view_of

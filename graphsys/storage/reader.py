@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import Bucket, EdgeType
-from graphsys.storage.deltas.changes import Changes
-from graphsys.storage.deltas.kept import KeptMerges
+from graphsys.storage.deltas.changes import DeltaMerge
 from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
-from graphsys.storage.first_look import check_nodes, check_rows
-from graphsys.storage.ids.taking import taken
+from graphsys.storage.deltas.merge_cache import MergeCache
+from graphsys.storage.ids.mapped_gather import taken
 from graphsys.storage.in_hand import InHand
+from graphsys.storage.integrity import check_nodes, check_rows
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
 from graphsys.storage.mapped_files import MappedFiles
@@ -56,9 +56,9 @@ class Graph(InHand):
         first = before_deltas(self.manifest)
         self._files = MappedFiles(self.path, self.manifest, first)
         self._num_first = {k: it.num_partitions for k, it in first.node_types.items()}
-        self._kept: KeptMerges | None = None
+        self._kept: MergeCache | None = None
         if self.manifest.deltas:
-            self._kept = KeptMerges(self.path, self.manifest, self._files)
+            self._kept = MergeCache(self.path, self.manifest, self._files)
         self._edges = self._edge_reader(self.manifest, first, None, self._kept)
         self._whole_edges = self._edges
         try:
@@ -359,13 +359,13 @@ class Graph(InHand):
         manifest: Manifest,
         first: Manifest,
         until: int | None,
-        kept: KeptMerges | None = None,
+        kept: MergeCache | None = None,
     ) -> EdgeReader:
         """Return who reads edges: from the files alone, or with what deltas changed."""
         stored = StoredEdges(first, self._files)
         if not manifest.deltas:
             return stored
-        return Changes(self.path, manifest, stored, self._files.batch, until, kept)
+        return DeltaMerge(self.path, manifest, stored, self._files.batch, until, kept)
 
     def _node_entry(self, node_type: str) -> NodeTypeEntry:
         entry = self.manifest.node_types.get(node_type)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.types import number_dtype
 from graphsys.storage import manifest as names
-from graphsys.storage.first_look import check_bucket, check_index
+from graphsys.storage.integrity import check_bucket, check_index
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.mapped_files import MappedFile, MappedFiles
 from graphsys.storage.views import EdgeBucket, Index, bucket_of, empty_bucket, view_of

@@ -25,9 +25,9 @@ from graphsys.core.errors import (
     StorageFullError,
 )
 from graphsys.storage.deltas.layout import before_deltas
-from graphsys.storage.first_look import FirstLook
 from graphsys.storage.folder_kinds import generations as generations
 from graphsys.storage.folder_kinds import is_generation_part, require_outside
+from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.config import (
     apply_overrides,
     from_mapping,
@@ -11,7 +12,6 @@ from graphsys.core.config import (
     with_todays_names,
 )
 from graphsys.core.errors import ConfigError, unknown_name
-from graphsys.core.notes import note
 from graphsys.storage.runs.run_folder import RUN_NAME
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from graphsys.core.budget import require_budget
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
-from graphsys.graph.shares import WHOLE, Share
+from graphsys.graph.slices import WHOLE, Slice
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
 from graphsys.storage.text_cells import cells
@@ -105,7 +105,7 @@ def write_rows(
     """
     check_target(out, overwrite=overwrite)
     block = _block_within(source, types, out, budget, is_planned=is_planned)
-    work = _Work(source, types, batches or partial(to_batches, source, block=block))
+    work = _RowsToWrite(source, types, batches or partial(to_batches, source, block=block))
     progress.stage("export", sum(map(source.graph.num_nodes_of, types)), "nodes")
     with new_files(*_targets(out)) as new:
         if out.suffix == ".safetensors":
@@ -116,7 +116,7 @@ def write_rows(
     return out
 
 
-class _Work(NamedTuple):
+class _RowsToWrite(NamedTuple):
     """What is written."""
 
     source: RowSource
@@ -155,7 +155,7 @@ def _targets(out: Path) -> list[Path]:
 
 def to_batches(
     run: RowSource, types: list[str], block: int | None = None, *,
-    is_typed: bool | None = None, share: Share = WHOLE,
+    is_typed: bool | None = None, share: Slice = WHOLE,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Yield ids and embeddings in the order of the store, in small batches.
 
@@ -185,16 +185,16 @@ def to_batches(
                 yield pa.record_batch(columns)
 
 
-def _write_parquet(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_parquet(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     _write_batches(work, partial(pyarrow.parquet.ParquetWriter, to[0]), bar)
 
 
-def _write_arrow(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_arrow(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     _write_batches(work, partial(pa.ipc.new_file, to[0]), bar)
 
 
 def _write_batches(
-    work: _Work, open_writer: Callable[[pa.Schema], Any], bar: Progress
+    work: _RowsToWrite, open_writer: Callable[[pa.Schema], Any], bar: Progress
 ) -> None:
     writer = None
     for batch in work.batches():
@@ -205,7 +205,7 @@ def _write_batches(
         writer.close()
 
 
-def _write_tsv(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_tsv(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     with to[0].open("wb") as stream:
         for table in _flat_tables(work):
             texts = [c for c in table.columns if not pa.types.is_primitive(c.type)]
@@ -216,7 +216,7 @@ def _write_tsv(work: _Work, to: list[Path], bar: Progress) -> None:
             bar.advance(table.num_rows)
 
 
-def _write_csv(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_csv(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     with to[0].open("wb") as stream:
         for number, table in enumerate(_flat_tables(work)):
             options = pyarrow.csv.WriteOptions(
@@ -226,7 +226,7 @@ def _write_csv(work: _Work, to: list[Path], bar: Progress) -> None:
             bar.advance(table.num_rows)
 
 
-def _flat_tables(work: _Work) -> Iterator[pa.Table]:
+def _flat_tables(work: _RowsToWrite) -> Iterator[pa.Table]:
     """Yield ids, types where there are several, and a column for each dimension."""
     for batch in work.batches():
         names = batch.schema.names[:-1]
@@ -237,7 +237,7 @@ def _flat_tables(work: _Work) -> Iterator[pa.Table]:
         yield cells(pa.table(columns, names=names))
 
 
-def _write_json(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_json(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     with to[0].open("w", encoding="utf-8") as stream:
         stream.write("[")
         for number, batch in enumerate(work.batches()):
@@ -247,7 +247,7 @@ def _write_json(work: _Work, to: list[Path], bar: Progress) -> None:
         stream.write("]\n")
 
 
-def _write_jsonl(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_jsonl(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     with to[0].open("w", encoding="utf-8") as stream:
         for batch in work.batches():
             stream.writelines(f"{text}\n" for text in _objects(batch))
@@ -280,7 +280,7 @@ def _quoting(texts: list[Any]) -> str:
     return "none" if is_plain else "needed"
 
 
-def _write_npy(work: _Work, to: list[Path], bar: Progress) -> None:
+def _write_npy(work: _RowsToWrite, to: list[Path], bar: Progress) -> None:
     run, types, _ = work
     num_rows = sum(run.graph.num_nodes_of(name) for name in types)
     shape = (num_rows, run.dim_of(types[0]))
@@ -295,7 +295,7 @@ def _write_npy(work: _Work, to: list[Path], bar: Progress) -> None:
 
 
 def _write_safetensors(
-    work: _Work, to: list[Path], bar: Progress, metadata: Mapping[str, str]
+    work: _RowsToWrite, to: list[Path], bar: Progress, metadata: Mapping[str, str]
 ) -> None:
     run, types, batches_of = work
     header: dict[str, Any] = {"__metadata__": dict(metadata)}

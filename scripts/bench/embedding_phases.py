@@ -11,14 +11,14 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from graphsys.kernels.cpu.embedding.ahead import (
+from graphsys.kernels.cpu.embedding.bags import PLAIN
+from graphsys.kernels.cpu.embedding.chunk import allocate_chunk, beside
+from graphsys.kernels.cpu.embedding.prefetch import (
     ask_for_edges,
     ask_for_rows,
     chunks_of,
     load_chunk,
 )
-from graphsys.kernels.cpu.embedding.bags import PLAIN
-from graphsys.kernels.cpu.embedding.chunk import allocate_chunk, beside
 from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows, transpose
 from graphsys.kernels.cpu.embedding.rows import (
     Optimizer,

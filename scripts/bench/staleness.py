@@ -52,7 +52,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "kill_cluster": _CLUSTER, "kill_ingest": _INGEST, "kill_training": _EMBEDDING,
     "memory_rule": ("graphsys/engine", *_INGEST), "mining": _MINING,
     "mutation": ("scripts/mutating", "scripts/mutation"), "neighbor_cache": _GNN,
-    "network_evaluation": ("graphsys/gnn/use", "graphsys/gnn/layer_by_layer.py"),
+    "network_evaluation": ("graphsys/gnn/inference", "graphsys/gnn/layerwise_passes.py"),
     "networkx": ("graphsys/interop",), "networkx_suite": ("graphsys/interop",),
     "networkx_suite_all": ("graphsys/interop",), "partition": ("partitioners",),
     "parameter_servers": ("graphsys/distributed/embedding",),

@@ -244,20 +244,20 @@ def train(
     from graphsys.gnn.data.device_transfer import open_transfer
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.training.api import build_context
-    from graphsys.gnn.training.stats import TrainingStats
-    from graphsys.gnn.training.trainer import Trainer
+    from graphsys.gnn.training.stats import GnnStats
+    from graphsys.gnn.training.trainer import GnnTrainer
 
     config = GnnConfig(**{**SAGE, **options})
     transfer = open_transfer(device, config)
     with kernel_threads(num_cores()):
         context = build_context(graph, config, transfer)
-        trainer = Trainer(context)
+        trainer = GnnTrainer(context)
         seeds = context.task.seeds(0)[: num_batches + NUM_WARM_BATCHES]
         num_warm = min(NUM_WARM_BATCHES, len(seeds) - 1)
         losses, began = [], 0.0
         for batch in trainer.batches(0, seeds):
             if batch.number == num_warm:
-                began, trainer.stats = time.perf_counter(), TrainingStats({})
+                began, trainer.stats = time.perf_counter(), GnnStats({})
             losses.append(trainer.train_batch(0, batch, len(seeds)))
             trainer.loader.release(batch)
         seconds = time.perf_counter() - began

@@ -36,7 +36,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/kernels/cpu/embedding/rank.py": (
         f"{_UNIT}/embedding/test_embedding_rank.py",
     ),
-    "graphsys/gnn/use/evaluate.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
+    "graphsys/gnn/inference/evaluate.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
     "graphsys/gnn/tasks/link_ranking.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
@@ -66,7 +66,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/engine/codegen/narrowing.py": (f"{_UNIT}/engine/codegen/test_narrowing.py",),
     # graphs that change
     "graphsys/storage/deltas/changes.py": (f"{_DELTAS}/test_changes.py", _APPEND),
-    "graphsys/storage/deltas/places.py": (f"{_DELTAS}/test_places.py",),
+    "graphsys/storage/deltas/positions.py": (f"{_DELTAS}/test_positions.py",),
     "graphsys/storage/deltas/splice.py": (f"{_DELTAS}/test_splice.py",),
     "graphsys/storage/dynamic/deletions.py": (
         f"{_UNIT}/storage/dynamic/test_deletions.py",

@@ -85,7 +85,7 @@ CASES = {
     ),
     "answers of a classifier": of_network(
         "predict net --top-k 2 -o p.csv",
-        "graphsys/gnn/use/node_rows.py",
+        "graphsys/gnn/inference/node_rows.py",
         "has no links to predict; leave out --top-k",
         "predict net -o p.csv --json",
     ),

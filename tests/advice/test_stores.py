@@ -140,7 +140,7 @@ CASES = {
         advice=r"with (--columns user.id=)NAME",
         expected={"num_nodes": 2},
         then=("ingest --nodes user=n.csv --edges user,t,user=e.csv -o g {0}uid --json",),
-        told_in="datasets/table_spec/given.py",
+        told_in="datasets/table_spec/typed_tables.py",
     ),
     "numbers that no model reads": Case(
         files={"n.csv": "id,age,height\na,3,4\nb,5,6\n", "e.csv": "src,dst\na,b\n"},
@@ -149,7 +149,7 @@ CASES = {
         advice=r"say (--columns user.x=age\+height)",
         expected={"num_nodes": 2},
         then=("ingest --nodes user=n.csv --edges user,t,user=e.csv -o g2 {0} --json",),
-        told_in="datasets/table_spec/given.py",
+        told_in="datasets/table_spec/typed_tables.py",
     ),
     "unknown ends": Case(
         files={"n.csv": "id\na\nb\n", "e.csv": "buyer,seller\na,b\n"},

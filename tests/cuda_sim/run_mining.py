@@ -16,7 +16,7 @@ from numba import cuda
 
 from graphsys.core.cuda.device import DeviceMemory, LaunchShape
 from graphsys.core.events import recording
-from graphsys.kernels.cpu.mining.wide import wide_totals
+from graphsys.kernels.cpu.mining.big_counts import wide_totals
 from graphsys.kernels.cuda import mining
 from graphsys.mining.census.device import DeviceKernels
 from graphsys.mining.census.sums import kernels_of

@@ -20,8 +20,8 @@ from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.progress import SILENT
 from graphsys.distributed import cluster, watching
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
 from graphsys.distributed.run import ClusterResult, ClusterRun
+from graphsys.distributed.transport.exchange import Exchange, Mailbox
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import NearPeer, Worker

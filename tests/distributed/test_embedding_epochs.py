@@ -24,7 +24,7 @@ from graphsys.distributed.embedding import epochs, training
 from graphsys.distributed.embedding.training import train_embedding
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.run import RunState, check_files, read_state
+from graphsys.embedding.run import EmbeddingRunState, check_files, read_state
 from graphsys.embedding.training_log import read_log
 from graphsys.embedding.type_configs import NodeTypeConfig
 from graphsys.storage.transaction import disk_errors
@@ -135,9 +135,9 @@ def test_what_one_machine_left_in_an_epoch_is_gone_on_with(
 ) -> None:
     """And what a cluster left is gone on with by one machine."""
     run, config = tmp_path / "run", EmbeddingConfig(**SETTINGS)
-    count, counted = RunState.count, 0
+    count, counted = EmbeddingRunState.count, 0
 
-    def interrupted(self: RunState, num_edges: int, loss: float) -> None:
+    def interrupted(self: EmbeddingRunState, num_edges: int, loss: float) -> None:
         nonlocal counted
         counted += 1
         if counted == 6:
@@ -145,19 +145,19 @@ def test_what_one_machine_left_in_an_epoch_is_gone_on_with(
         count(self, num_edges, loss)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunState, "count", interrupted)
+        patch.setattr(EmbeddingRunState, "count", interrupted)
         with pytest.raises(KeyboardInterrupt):
             embedding.train(graph, config, run)
     assert 0 < read_state(run).unit < 10
-    end = RunState.end_epoch
+    end = EmbeddingRunState.end_epoch
 
-    def stopped(self: RunState) -> None:
+    def stopped(self: EmbeddingRunState) -> None:
         if self.epoch == 1:
             raise KeyboardInterrupt
         end(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunState, "end_epoch", stopped)
+        patch.setattr(EmbeddingRunState, "end_epoch", stopped)
         with pytest.raises(KeyboardInterrupt):
             train_embedding(graph, None, run, cluster=TWO, resume=True)
     assert (read_state(run).epoch, read_state(run).unit) == (1, 9)

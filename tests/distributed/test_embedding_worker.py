@@ -18,7 +18,7 @@ from graphsys.distributed.embedding.work import EmbeddingWork, tables_of
 from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
-from graphsys.embedding.data.schedule import Schedule
+from graphsys.embedding.data.schedule import BucketSchedule
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.storage.reader import Graph
 from tests.distributed.test_train_embedding import NUM_EDGES, ring
@@ -44,7 +44,7 @@ class Servers:
         context.state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
         runs.commit(path, context.state)
         partitions = {t: graph.num_partitions(t) for t in graph.node_types}
-        schedule = Schedule(context.steps, partitions, context.layout, CONFIG.seed)
+        schedule = BucketSchedule(context.steps, partitions, context.layout, CONFIG.seed)
         self.units = [EpochUnit(needs=needs) for needs in schedule.needs(0)]
         self.locks = BucketLocks({}, 0, is_anchored=False)
         self.parameters = ParameterServer(tables_of(TableFiles(context), {}))

@@ -15,8 +15,12 @@ from graphsys import distributed, gnn
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster
-from graphsys.distributed.asking import network_run, network_shard, run_work
-from graphsys.distributed.asking.network_shard import LayerShares, NetworkShard, PieceRows
+from graphsys.distributed.inference import network_run, network_shard, run_work
+from graphsys.distributed.inference.network_shard import (
+    LayerSlices,
+    NetworkShard,
+    PieceRows,
+)
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.gnn import GnnConfig
 from graphsys.storage import NodeChunk
@@ -72,7 +76,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have workers in this process, and batches of a few nodes."""
     monkeypatch.setattr(network_run, "started", near_shards)
-    monkeypatch.setattr("graphsys.gnn.layer_by_layer._NODES_AT_A_TIME", 5)
+    monkeypatch.setattr("graphsys.gnn.layerwise_passes._NODES_AT_A_TIME", 5)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -181,7 +185,7 @@ def test_a_full_disk_is_one_line(
 
 
 def test_pieces_are_found_by_numbers_and_may_be_empty(tmp_path: Path) -> None:
-    shares = LayerShares(stem="0-0", bounds=(0, 2, 2, 3), is_all=False)
+    shares = LayerSlices(stem="0-0", bounds=(0, 2, 2, 3), is_all=False)
     files = SharedFiles(tmp_path)
     files.save(shares.list_file, np.array([4, 7, 9]))
     values = np.arange(6, dtype=np.float32).reshape(3, 2)

@@ -19,9 +19,9 @@ from graphsys.core.errors import (
 from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster, train_gnn
-from graphsys.distributed.exchanging.connections import Connection, Connections
-from graphsys.distributed.exchanging.requests import Requests
-from graphsys.distributed.gnn.owned_graph import OwnedGraph
+from graphsys.distributed.gnn.local_graph import LocalGraph
+from graphsys.distributed.transport.connections import Connection, Connections
+from graphsys.distributed.transport.requests import RequestChannel
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.loader import Loader
@@ -92,7 +92,7 @@ def ends() -> Iterator[list[Connections]]:
         it.close()
 
 
-def meet(ends: list[Connections], requests: list[Requests]) -> list[list[Connection]]:
+def meet(ends: list[Connections], requests: list[RequestChannel]) -> list[list[Connection]]:
     """Connect workers among each other, and have them answer."""
     addresses = [it.address for it in ends]
 
@@ -120,7 +120,7 @@ def test_a_batch_is_that_of_the_shared_store(
     config = GnnConfig(**({"fanouts": (4, 3)} | changes), sample_at="owners")
     alone = MessageGraph(shop, config, "user")
     stored = InputFeatures(shop, alone.node_types, GnnConfig())
-    owned = [OwnedGraph(shop, rank, WORKERS) for rank in range(WORKERS)]
+    owned = [LocalGraph(shop, rank, WORKERS) for rank in range(WORKERS)]
     meet(ends, [it.requests for it in owned])
     seeds = [{"user": np.arange(k, NUM_USERS, 11), "item": np.array([k])} for k in range(8)]
 
@@ -159,7 +159,7 @@ def test_a_batch_is_that_of_the_shared_store(
 def test_a_worker_checks_its_own_features(
     shop: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owned = OwnedGraph(shop, 1, WORKERS)
+    owned = LocalGraph(shop, 1, WORKERS)
     features = InputFeatures(shop, ["user"], GnnConfig(), owned)
     looked: list[Any] = []
 
@@ -179,7 +179,7 @@ def test_who_cannot_answer_says_so(ends: list[Connections]) -> None:
             raise ValueError("no such rows")
         return np.arange(3), question[0]
 
-    requests = [Requests(rank, answer, timeout_s=30) for rank in range(WORKERS)]
+    requests = [RequestChannel(rank, answer, timeout_s=30) for rank in range(WORKERS)]
     peers = meet(ends, requests)
     done: list[str] = []
     found, size = requests[0].ask(
@@ -207,7 +207,7 @@ def test_who_says_nothing_is_not_waited_for_forever(ends: list[Connections]) -> 
         silent.wait(60)
         return question
 
-    requests = [Requests(rank, answer, timeout_s=0.05) for rank in range(WORKERS)]
+    requests = [RequestChannel(rank, answer, timeout_s=0.05) for rank in range(WORKERS)]
     meet(ends, requests)
     with pytest.raises(ClusterError, match="worker 1 answered nothing for 0 s; look at"):
         requests[0].ask({1: ("a",)}, lambda: None)
@@ -216,7 +216,7 @@ def test_who_says_nothing_is_not_waited_for_forever(ends: list[Connections]) -> 
 
 def test_two_that_answer_each_other_with_much_both_go_on(ends: list[Connections]) -> None:
     much = np.zeros(1 << 20)  # beyond what the system takes at once
-    requests = [Requests(rank, lambda question: (much,)) for rank in range(WORKERS)]
+    requests = [RequestChannel(rank, lambda question: (much,)) for rank in range(WORKERS)]
     meet(ends, requests)
 
     def work(rank: int) -> int:
@@ -271,7 +271,7 @@ def test_what_owners_cannot_give_is_refused(shop: Graph, tmp_path: Path) -> None
         gnn.train(shop, config, tmp_path / "run")
     with pytest.raises(ConfigError, match="holds no run"):  # of one that is gone on with
         gnn.train(shop, config, tmp_path / "run", resume=True)
-    owned = OwnedGraph(shop, 0, 2)
+    owned = LocalGraph(shop, 0, 2)
 
     class Whole(NeighborSampler):
         picks_by_node = False
@@ -290,13 +290,13 @@ def test_bags_are_refused(tmp_path: Path) -> None:
     make_store(tmp_path / "g", nodes, edge_chunk([(0, 1), (1, 2)]), partitions=2)
     graph = Graph(tmp_path / "g")
     with pytest.raises(ConfigError, match="feature 'words' of node type 'node' is a bag"):
-        InputFeatures(graph, ["node"], GnnConfig(), OwnedGraph(graph, 0, 2))
+        InputFeatures(graph, ["node"], GnnConfig(), LocalGraph(graph, 0, 2))
 
 
 def test_without_features_nothing_was_read(tmp_path: Path) -> None:
     make_store(tmp_path / "g", edge_chunk([(0, 1), (1, 2)]), partitions=2)
     graph = Graph(tmp_path / "g")
-    features = InputFeatures(graph, ["node"], GnnConfig(), OwnedGraph(graph, 0, 2))
+    features = InputFeatures(graph, ["node"], GnnConfig(), LocalGraph(graph, 0, 2))
     assert features.figures() == {"inputs": 0, "far_inputs": 0}
 
 
@@ -314,7 +314,7 @@ def test_one_process_goes_on_with_what_owners_began(shop: Graph, tmp_path: Path)
         "checkpoint_seconds": 0.0,
     }  # fmt: skip
     gnn.train(shop, GnnConfig(**settings), tmp_path / "store")
-    owned, run = OwnedGraph(shop, 0, 1), tmp_path / "owners"
+    owned, run = LocalGraph(shop, 0, 1), tmp_path / "owners"
     config = GnnConfig(**settings, sample_at="owners")
     with pytest.raises(KeyboardInterrupt):
         gnn.train(shop, config, run, owners=owned, progress=Stop())

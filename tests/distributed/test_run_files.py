@@ -26,12 +26,12 @@ from graphsys.core.errors import (
 from graphsys.core.progress import Progress
 from graphsys.core.remote.locations import Location
 from graphsys.distributed import Cluster
-from graphsys.distributed.asking import network_run, run_questions
 from graphsys.distributed.embedding import epochs, training
 from graphsys.distributed.embedding.training import train_embedding
+from graphsys.distributed.inference import network_run, run_questions
 from graphsys.distributed.run_files import RunFiles, is_begun
 from graphsys.embedding import EmbeddingConfig
-from graphsys.embedding.run import RunState, commit, read_state
+from graphsys.embedding.run import EmbeddingRunState, commit, read_state
 from graphsys.storage.remote.publishing import generation_folder, own_number, published
 from graphsys.storage.runs.run_folder import RUN_NAME
 from graphsys.storage.verify.run import verify_run
@@ -68,12 +68,12 @@ def epochs_there(bucket: Bucket, folder: str) -> int:
     return int(json.loads(bucket.read(f"{folder}/{heads[0]}"))["epoch"])
 
 
-def put(files: RunFiles, **contents: bytes) -> RunState:
+def put(files: RunFiles, **contents: bytes) -> EmbeddingRunState:
     """Write files into a run and publish it; return its state."""
     for name, content in contents.items():
         (files.path / name).write_bytes(content)
     sizes = {name: len(content) for name, content in contents.items()}
-    state = RunState(graph={"path": "g"}, files=sizes)
+    state = EmbeddingRunState(graph={"path": "g"}, files=sizes)
     commit(files.path, state)
     files.publish(state)
     return state

@@ -9,13 +9,13 @@ import pytest
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
-from graphsys.distributed.counting.shared_work import SharedWork, result_of
+from graphsys.distributed.mining.shared_work import SharedWork, result_of
 from graphsys.distributed.run import ClusterRun, combined
 from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.result import Result
-from graphsys.graph.shares import Share
+from graphsys.graph.slices import Slice
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES = 400
@@ -61,7 +61,7 @@ def test_workers_count_what_one_machine_counts(
 
 def test_shares_are_all_chunks_once_and_begin_in_turn() -> None:
     bounds = np.unique(np.random.default_rng(1).integers(0, 5000, 300))
-    pieces = [Share(rank, 3).of(bounds) for rank in range(3)]
+    pieces = [Slice(rank, 3).of(bounds) for rank in range(3)]
     found = [
         (low, high)
         for own in pieces
@@ -85,10 +85,10 @@ def test_a_share_of_memory_that_is_too_small_is_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "graphsys.distributed.counting.worker_memory.available_bytes", lambda: 0
+        "graphsys.distributed.mining.worker_memory.available_bytes", lambda: 0
     )
     monkeypatch.setattr(
-        "graphsys.distributed.counting.worker_memory.resident_bytes", lambda: 1 << 20
+        "graphsys.distributed.mining.worker_memory.resident_bytes", lambda: 1 << 20
     )
     work = SharedWork(graph=str(store), algorithm="lcc", threads=1, neighbors=2)
     with pytest.raises(ClusterError, match=r"share of its machine is 1\.0 MiB; take fewer"):

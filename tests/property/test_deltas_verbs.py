@@ -125,7 +125,7 @@ def test_algorithms(stores: Stores, name: str, kind: str) -> None:
 @pytest.mark.parametrize("mode", ["streamed", "paged"])
 @pytest.mark.parametrize("name", ["bfs", "sssp", "pagerank", "wcc"])
 def test_streamed_programs(stores: Stores, name: str, mode: str) -> None:
-    def choose(plan: Any, topology: Any, _: int | None) -> budget.Choice:
+    def choose(plan: Any, topology: Any, _: int | None) -> budget.MemoryPlan:
         choice = budget.choose(plan, topology, None)
         return replace(choice, mode=mode, budget=0)  # type: ignore[arg-type] # one of them
 

@@ -48,7 +48,7 @@ def weighted_edges(draw: st.DrawFn) -> Edges:
 def values(
     program: gs.VertexProgram, graph: Graph, mode: str, threads: int
 ) -> dict[int, Any]:
-    def choose(plan: Any, topology: Any, _: int | None) -> budget.Choice:
+    def choose(plan: Any, topology: Any, _: int | None) -> budget.MemoryPlan:
         choice = budget.choose(plan, topology, None)
         return replace(choice, mode=mode, budget=0)  # type: ignore[arg-type]
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from graphsys.analysis.metrics import Metric, measured
 from graphsys.analysis.model.devices import WARP, Gpu
-from graphsys.analysis.model.simt import LaunchShape, resident_ctas
-from graphsys.core.visits import RowVisit
+from graphsys.analysis.model.simt import SimtLaunch, resident_ctas
+from graphsys.core.row_trace import RowVisit
 from graphsys.kernels.cpu.simt import caches as kernels
 
 LINE_BYTES = 128
@@ -97,7 +97,7 @@ class CacheModel:
         gpu: Gpu,
         caches: Caches | None = None,
         sms: int | None = None,
-        shape: LaunchShape = LaunchShape(),  # noqa: B008  (frozen)
+        shape: SimtLaunch = SimtLaunch(),  # noqa: B008  (frozen)
         sampled_sets: int = 0,
         whole_up_to: int = -1,
     ) -> None:

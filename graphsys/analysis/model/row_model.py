@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.analysis.model.devices import Gpu
-from graphsys.analysis.model.sectors import Requests, requests_of, sampled_requests
-from graphsys.analysis.model.simt import MAPPINGS, LaunchShape, place, resident_ctas, walk
+from graphsys.analysis.model.sectors import LoadRequests, requests_of, sampled_requests
+from graphsys.analysis.model.simt import MAPPINGS, SimtLaunch, place, resident_ctas, walk
 from graphsys.analysis.model.totals import Mapped, MappingTotals
 from graphsys.analysis.model.transfers import PAGE_BYTES
 from graphsys.core.events import count
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.engine.cuda.strategy import choose, predicted_work
 
 AUTO = "auto"
@@ -93,12 +93,12 @@ class RowModel:
     def __init__(
         self,
         gpu: Gpu,
-        shape: LaunchShape = LaunchShape(),  # noqa: B008  (frozen)
+        shape: SimtLaunch = SimtLaunch(),  # noqa: B008  (frozen)
         sampled_sms: int = 0,
     ) -> None:
         self.gpu, self.shape = gpu, shape
         self.sampled_sms = min(sampled_sms, gpu.num_sms)
-        self.samples: list[dict[str, Requests]] = [{} for _ in range(self.sampled_sms)]
+        self.samples: list[dict[str, LoadRequests]] = [{} for _ in range(self.sampled_sms)]
         self.resident = resident_ctas(gpu, shape)
         self.totals = {name: self._nothing() for name in (AUTO, *MAPPINGS)}
         self.parts: dict[str, PartTotals] = {}
@@ -180,7 +180,7 @@ class RowModel:
             self._known[visit.key] = (visit, found, summary)
         return found, summary
 
-    def _requests(self, visit: RowVisit) -> tuple[dict[str, Requests], bool]:
+    def _requests(self, visit: RowVisit) -> tuple[dict[str, LoadRequests], bool]:
         """Return a launch's requests by mapping, and whether they are those of some SMs."""
         sampled = None
         if self.sampled_sms:
@@ -190,7 +190,7 @@ class RowModel:
         if sampled is None:
             return requests_of(visit, self.shape.threads), False
         factor, by_sm = sampled
-        sums: dict[str, Requests] = {}
+        sums: dict[str, LoadRequests] = {}
         for kept, own in zip(self.samples, by_sm, strict=True):
             for name, it in own.items():
                 kept[name] = kept[name] + it if name in kept else it
@@ -214,7 +214,7 @@ class RowModel:
         return error / float(np.mean(rates))
 
     def _map(
-        self, visit: RowVisit, mapping: str, requests: Requests | None, is_sampled: bool
+        self, visit: RowVisit, mapping: str, requests: LoadRequests | None, is_sampled: bool
     ) -> Mapped:
         walked = walk(visit.steps, mapping, self.shape)
         times = walked.cta_times

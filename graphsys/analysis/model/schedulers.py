@@ -17,7 +17,7 @@ from graphsys.analysis.model.caches import CacheModel
 from graphsys.analysis.model.devices import WARP, Gpu
 from graphsys.analysis.model.sectors import requests_of
 from graphsys.core.errors import unknown_name
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 
 POLICIES = {

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from graphsys.analysis.model.devices import WARP
 from graphsys.analysis.model.simt import SUB_WARP_LANES, rows_by_length
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.kernels.cpu.simt import sectors as kernels
-from graphsys.kernels.cpu.simt import wide_sectors as wide
+from graphsys.kernels.cpu.simt import value_row_sectors as wide
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128
@@ -19,7 +19,7 @@ SAMPLED_FROM = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
+class LoadRequests:
     """The loop's requests for ``indices`` and, as many, for ``x[indices]``.
 
     Attributes:
@@ -60,22 +60,22 @@ class Requests:
         """Return an amount divided by the requests; None without any."""
         return _share(amount, self.requests)
 
-    def scaled(self, factor: float) -> "Requests":
+    def scaled(self, factor: float) -> "LoadRequests":
         """Return the same requests, so many times as many."""
-        return Requests(
+        return LoadRequests(
             **{name: round(getattr(self, name) * factor) for name in self.__slots__}
         )
 
-    def __add__(self, other: "Requests") -> "Requests":
+    def __add__(self, other: "LoadRequests") -> "LoadRequests":
         sums = {name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
-        return Requests(**sums)
+        return LoadRequests(**sums)
 
 
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
+def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, LoadRequests]:
     """Count the requests of one launch over rows, by every mapping.
 
     A warp walks its row in the same chunks wherever it stands, so what warps do for short
@@ -109,7 +109,7 @@ def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
 
 def sampled_requests(
     visit: RowVisit, num_sms: int, sms: int, threads: int = 256
-) -> tuple[float, list[dict[str, Requests]]] | None:
+) -> tuple[float, list[dict[str, LoadRequests]]] | None:
     """Count the requests of those CTAs alone that some SMs get, a CTA being given in turn.
 
     Args:
@@ -144,7 +144,7 @@ def sampled_requests(
 
 def _by_groups(
     visit: RowVisit, lengths: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], lanes: int
-) -> Requests:
+) -> LoadRequests:
     assert visit.indices is not None  # requests_of() checked
     assert visit.starts is not None
     tallies, scratch, shifts = _arrays(visit)
@@ -168,7 +168,7 @@ def _by_groups(
     return _requests(visit, tallies, has_atomics=visit.kind == "push")
 
 
-def _by_edges(visit: RowVisit, lengths: npt.NDArray[np.int64]) -> Requests:
+def _by_edges(visit: RowVisit, lengths: npt.NDArray[np.int64]) -> LoadRequests:
     assert visit.indices is not None  # requests_of() checked
     assert visit.starts is not None
     tallies, scratch, shifts = _arrays(visit)
@@ -200,13 +200,13 @@ def _sizes(visit: RowVisit, shifts: npt.NDArray[np.int64]) -> npt.NDArray[np.int
     return sizes
 
 
-def _requests(visit: RowVisit, tallies: Any, *, has_atomics: bool) -> Requests:
+def _requests(visit: RowVisit, tallies: Any, *, has_atomics: bool) -> LoadRequests:
     assert visit.indices is not None  # requests_of() checked
     if not visit.has_index_loads:
         tallies[[kernels.INDEX_SECTORS, kernels.INDEX_LINES]] = 0
     found = tallies.tolist()
     lanes = found[kernels.LANES]
-    return Requests(
+    return LoadRequests(
         requests=found[kernels.REQUESTS],
         lanes=lanes,
         index_bytes=lanes * visit.indices.dtype.itemsize * visit.has_index_loads,

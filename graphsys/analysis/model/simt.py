@@ -27,7 +27,7 @@ MERGE_ITEMS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchShape:
+class SimtLaunch:
     """How kernels are launched, and what they cost.
 
     Attributes:
@@ -105,7 +105,7 @@ def variation(values: npt.NDArray[np.float64]) -> float | None:
 class _Pass:
     """Totals that several kernels add to."""
 
-    def __init__(self, shape: LaunchShape) -> None:
+    def __init__(self, shape: SimtLaunch) -> None:
         self.shape = shape
         self.histogram = np.zeros(WARP + 1, dtype=np.int64)
         self.counts = np.zeros(kernels.NUM_COUNTS, dtype=np.int64)
@@ -162,7 +162,7 @@ class _Pass:
         )  # fmt: skip
 
 
-def walk(lengths: Lengths, mapping: str, shape: LaunchShape = LaunchShape()) -> Walk:
+def walk(lengths: Lengths, mapping: str, shape: SimtLaunch = SimtLaunch()) -> Walk:
     """Model one launch over rows.
 
     Args:
@@ -325,7 +325,7 @@ def place(
     )
 
 
-def resident_ctas(gpu: Gpu, shape: LaunchShape) -> int:
+def resident_ctas(gpu: Gpu, shape: SimtLaunch) -> int:
     """Return how many CTAs of a shape an SM holds at once."""
     return occupancy(
         gpu, threads=shape.threads, registers=shape.registers,

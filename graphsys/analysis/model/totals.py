@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.analysis.model.devices import WARP
-from graphsys.analysis.model.sectors import Requests
+from graphsys.analysis.model.sectors import LoadRequests
 from graphsys.analysis.model.simt import Placement, Walk
 
 FILLINGS = ("fewer", "exact", "more")
@@ -44,7 +44,7 @@ class Mapped:
     walk: Walk
     greedy: Placement
     static: Placement
-    requests: Requests | None
+    requests: LoadRequests | None
     is_sampled: bool = False
 
 
@@ -95,7 +95,7 @@ class MappingTotals:
     fillings: dict[str, Filling] = field(
         default_factory=lambda: {name: Filling() for name in FILLINGS}
     )
-    requests: Requests | None = None
+    requests: LoadRequests | None = None
     unknown: int = 0
     is_sampled: bool = False
 

@@ -9,7 +9,7 @@ Pages of neighbors are counted in the superstep that touches them first; offsets
 in the first one. A training copies the arrays of every batch, in whatever style.
 
 Times are a model: each transfer takes a latency, and its bytes the link's rate. Latency and
-rate are assumed, see :class:`Link`.
+rate are assumed, see :class:`HostLink`.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ PAGE_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class HostLink:
     """What is assumed of the way between host and GPU; nothing of it was measured.
 
     Attributes:
@@ -39,10 +39,10 @@ class Link:
 
 
 LINKS = {
-    "H100 SXM": Link(bytes_per_s=51e9),  # PCIe 5.0 x16, 64 GB/s
-    "H200": Link(bytes_per_s=51e9),
-    "A100": Link(bytes_per_s=25e9),  # PCIe 4.0 x16
-    "Fermi M2050": Link(bytes_per_s=6.4e9),  # PCIe 2.0 x16
+    "H100 SXM": HostLink(bytes_per_s=51e9),  # PCIe 5.0 x16, 64 GB/s
+    "H200": HostLink(bytes_per_s=51e9),
+    "A100": HostLink(bytes_per_s=25e9),  # PCIe 4.0 x16
+    "Fermi M2050": HostLink(bytes_per_s=6.4e9),  # PCIe 2.0 x16
 }
 """By the GPU's name."""
 
@@ -89,7 +89,7 @@ class StepArrays:
     row_pages: int | None = None
 
 
-def copies_seconds(count: int, num_bytes: int, link: Link) -> float:
+def copies_seconds(count: int, num_bytes: int, link: HostLink) -> float:
     """Return how long explicit copies take, one after the other.
 
     Examples:
@@ -99,7 +99,7 @@ def copies_seconds(count: int, num_bytes: int, link: Link) -> float:
     return count * link.copy_s + num_bytes / link.bytes_per_s
 
 
-def step_transfers(style: str, step: StepArrays, link: Link) -> Transfers:
+def step_transfers(style: str, step: StepArrays, link: HostLink) -> Transfers:
     """Return what one superstep, or one batch, copies.
 
     Args:

@@ -19,7 +19,7 @@ CAPABILITY = 90
 
 
 @dataclass(frozen=True, slots=True)
-class KernelReport:
+class TritonKernelReport:
     """What ``ptxas`` says of one kernel.
 
     Attributes:
@@ -77,7 +77,7 @@ def compiling_offline() -> Iterator[None]:
 
 def compile_one(
     kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any
-) -> KernelReport:
+) -> TritonKernelReport:
     """Compile a kernel for the arguments of a launch, within :func:`compiling_offline`."""
     compiled = kernel.warmup(*arguments, grid=grid, **options)
     text = _assemble(kernel.__name__, compiled.asm["ptx"])
@@ -85,7 +85,7 @@ def compile_one(
     def amount(pattern: str) -> int:
         return sum(int(n) for n in re.findall(pattern, text))
 
-    return KernelReport(
+    return TritonKernelReport(
         name=kernel.__name__,
         registers=amount(r"Used (\d+) registers"),
         shared_bytes=int(compiled.metadata.shared),

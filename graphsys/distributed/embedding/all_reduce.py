@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.embedding.unit_trainer import SYNC_S
+from graphsys.distributed.embedding.slice_trainer import SYNC_S
 
 Floats = npt.NDArray[np.float32]
 
@@ -24,7 +24,7 @@ _NUM_FLAGS = 2
 """Whether a worker is over, and whether it adds anything."""
 
 
-class Group(Protocol):
+class ReduceGroup(Protocol):
     """Workers that sum arrays together."""
 
     size: int
@@ -58,7 +58,7 @@ class SummedTables:
         most_missed: The most at one of them, at most :func:`staleness_bound`.
     """
 
-    def __init__(self, tables: Mapping[str, Floats], group: Group | None) -> None:
+    def __init__(self, tables: Mapping[str, Floats], group: ReduceGroup | None) -> None:
         self._tables = {name: table for name, table in tables.items() if table.size}
         self._group = group if self._tables else None
         self._base = self._flat()
@@ -170,7 +170,7 @@ class SummedTables:
             begin += table.size
         return found
 
-    def _run(self, group: Group) -> None:
+    def _run(self, group: ReduceGroup) -> None:
         try:
             while not self._round(group):
                 pass
@@ -180,7 +180,7 @@ class SummedTables:
         with self._condition:
             self._condition.notify_all()
 
-    def _round(self, group: Group) -> bool:
+    def _round(self, group: ReduceGroup) -> bool:
         """Join a round; return whether it was the last one."""
         values = np.zeros(self._base.size + _NUM_FLAGS, dtype=np.float32)
         with self._condition:

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.notes import note
+from graphsys.core.caller_warnings import note
 from graphsys.core.progress import Progress
 from graphsys.distributed.embedding import all_reduce, parameter_server
 from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
-from graphsys.distributed.embedding.crew import Crew, Outcome, started
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     by_exchange,
     one_partition_parts,
     tables_of,
 )
+from graphsys.distributed.embedding.worker_pool import Outcome, WorkerPool, started
+from graphsys.distributed.profile_events import tell_trainers
 from graphsys.distributed.run_files import RunFiles
-from graphsys.distributed.seen import tell_trainers
 from graphsys.embedding import run as runs
-from graphsys.embedding.context import TrainingContext
-from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
+from graphsys.embedding.context import EmbeddingContext
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
 from graphsys.embedding.rows.table_files import Floats, TableFiles
 from graphsys.embedding.training.hook import Hook
 from graphsys.embedding.training.trainer import explained_full_disk
@@ -51,7 +51,7 @@ class ClusterTrainer:
 
     def __init__(
         self,
-        context: TrainingContext,
+        context: EmbeddingContext,
         hooks: Sequence[Hook],
         log: TrainingLog,
         *,
@@ -70,7 +70,7 @@ class ClusterTrainer:
             p: self._files.load(p) for p in sorted(one_partition_parts(context))
         }
         partitions = {t: context.graph.num_partitions(t) for t in context.graph.node_types}
-        self._schedule = Schedule(
+        self._schedule = BucketSchedule(
             context.steps, partitions, context.layout, context.config.seed
         )
         state = context.state
@@ -79,7 +79,7 @@ class ClusterTrainer:
         self._done: set[int] = set()  # units of the epoch that are counted
         self._edges = sum(step.num_edges for step in context.steps)
         self._before = dict(state.metrics)
-        self._crew: Crew
+        self._crew: WorkerPool
         self._saved_s = self._clock_s = time.monotonic()
         self._saved = state.epoch, state.unit
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import (
     ClusterError,
     ConfigError,
@@ -12,7 +13,6 @@ from graphsys.core.errors import (
     InvalidGraphError,
 )
 from graphsys.core.events import is_recording
-from graphsys.core.notes import note
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
 from graphsys.distributed.cluster import (
@@ -22,7 +22,7 @@ from graphsys.distributed.cluster import (
     threads_per_worker,
 )
 from graphsys.distributed.embedding.epochs import ClusterTrainer
-from graphsys.distributed.embedding.far_worker import ServerLostError
+from graphsys.distributed.embedding.remote_worker import ServerLostError
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     layout_of,
@@ -33,7 +33,7 @@ from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.training import api
 from graphsys.embedding.training.bucket_trainer import compile_kernels
@@ -128,7 +128,7 @@ class _Trained:
     """Trains, again from the last checkpoint where a server was lost."""
 
     def __init__(
-        self, context: TrainingContext, out: Path, workers: int, config: EmbeddingConfig,
+        self, context: EmbeddingContext, out: Path, workers: int, config: EmbeddingConfig,
         through: str,
     ) -> None:  # fmt: skip
         self._context, self._out, self._workers = context, out, workers
@@ -175,7 +175,7 @@ class _Trained:
                     raise
 
     def _once(
-        self, context: TrainingContext, source: Embeddings | None, progress: Progress
+        self, context: EmbeddingContext, source: Embeddings | None, progress: Progress
     ) -> None:
         work = EmbeddingWork(
             graph=location_of(context.graph.path), path=str(context.path.resolve()),
@@ -252,7 +252,7 @@ def _apart(config: EmbeddingConfig) -> EmbeddingConfig:
     return replace(config, join_partitions=False)
 
 
-def _most_workers(context: TrainingContext) -> int:
+def _most_workers(context: EmbeddingContext) -> int:
     """Return how many workers can have two partitions each.
 
     Raises:

@@ -7,7 +7,7 @@ from pathlib import Path
 from graphsys.distributed.embedding.parameter_server import Floats
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import Layout, Part
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.table_files import Table, TableFiles
@@ -36,7 +36,7 @@ class EmbeddingWork:
     first_units: tuple[int, tuple[int, ...]] = (0, ())
 
 
-def one_partition_parts(context: TrainingContext) -> set[Part]:
+def one_partition_parts(context: EmbeddingContext) -> set[Part]:
     """Return the partitions of types that have one, which all workers train."""
     graph = context.graph
     parts = {part for step in context.steps for part in (step.src, step.dst)}
@@ -74,18 +74,18 @@ def by_exchange(
     return {name: t for name, t in tables.items() if name not in summed}, summed
 
 
-def layout_of(state: runs.RunState) -> Layout:
+def layout_of(state: runs.EmbeddingRunState) -> Layout:
     """Return the order of a run's units, which a resume keeps."""
     order = state.order or {"name": "inside_out", "capacity": 2}
     return Layout(order=order["name"], order_capacity=order["capacity"])
 
 
-def context_of(graph: Graph, work: EmbeddingWork, path: Path) -> TrainingContext:
+def context_of(graph: Graph, work: EmbeddingWork, path: Path) -> EmbeddingContext:
     """Return the training of a worker, with the checkpoint that is in a folder."""
     model = relation_sets(graph, work.config)
     state = runs.read_state(path)
     runs.require_same_graph(state.graph, graph, path)
-    return TrainingContext(
+    return EmbeddingContext(
         path=path, graph=graph, config=work.config, model=model,
         steps=list_steps(graph, model, work.config), state=state, layout=layout_of(state),
     )  # fmt: skip

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ClusterError
 from graphsys.core.events import count, span
 from graphsys.core.progress import SILENT
-from graphsys.distributed.embedding.all_reduce import Group, SummedTables
+from graphsys.distributed.embedding.all_reduce import ReduceGroup, SummedTables
 from graphsys.distributed.embedding.bucket_locks import Finished, Turn
 from graphsys.distributed.embedding.parameter_server import (
     Blocks,
@@ -27,8 +27,8 @@ from graphsys.distributed.embedding.parameter_server import (
     SharedTables,
 )
 from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.embedding.slice_trainer import LogLines, UnitTrainer
 from graphsys.distributed.embedding.split_servers import Call, SplitServers
-from graphsys.distributed.embedding.unit_trainer import LogLines, UnitTrainer
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     by_exchange,
@@ -36,10 +36,10 @@ from graphsys.distributed.embedding.work import (
     one_partition_parts,
     tables_of,
 )
+from graphsys.distributed.profile_events import COMMUNICATION, EXCHANGE
 from graphsys.distributed.run_files import RunFiles
-from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.supervision import with_hooks
@@ -93,7 +93,7 @@ class EmbeddingWorker:
 
     def __init__(
         self, name: str, work: EmbeddingWork, locks: Call, parameters: Sequence[Call],
-        group: Group | None = None,
+        group: ReduceGroup | None = None,
     ) -> None:  # fmt: skip
         self.name, self._locks = name, locks
         self.figures = WorkerFigures()
@@ -106,7 +106,7 @@ class EmbeddingWorker:
         self.context, self._hooks = with_hooks(context, self._log)
         steps, layout = self.context.steps, self.context.layout
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
-        self._schedule = Schedule(steps, partitions, layout, work.config.seed)
+        self._schedule = BucketSchedule(steps, partitions, layout, work.config.seed)
         self._schedule.put_first(*work.first_units)
         self._files = TableFiles(self.context)
         self._always = one_partition_parts(self.context)

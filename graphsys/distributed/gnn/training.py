@@ -14,12 +14,12 @@ from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
 from graphsys.distributed.cluster import Cluster, connected, refuse_views
-from graphsys.distributed.exchanging.connections import Address
-from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, Meeting, TrainingEvents
+from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, Rendezvous, TrainingEvents
 from graphsys.distributed.ownership import most_owners, require_partitions
+from graphsys.distributed.profile_events import tell_trainers
 from graphsys.distributed.run_files import RunFiles, is_begun
-from graphsys.distributed.seen import tell_trainers
 from graphsys.distributed.train_report import ClusterTrainReport
+from graphsys.distributed.transport.connections import Address
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
@@ -210,7 +210,7 @@ def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | Non
     kind = ray.remote(
         num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={_ASIDE: 1},
         scheduling_strategy="SPREAD",
-    )(FarGnnWorker)  # fmt: skip
+    )(RemoteGnnWorker)  # fmt: skip
     workers = [kind.remote() for _ in range(work.workers)]
     try:
         meeting = _meeting(ray, workers, is_local=work.local_workers > 0)
@@ -240,12 +240,12 @@ def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | Non
             ray.kill(worker)
 
 
-def _meeting(ray: Any, workers: Sequence[Any], *, is_local: bool) -> Meeting:
+def _meeting(ray: Any, workers: Sequence[Any], *, is_local: bool) -> Rendezvous:
     """Ask workers where they listen."""
     asked = [worker.listening.remote(is_local) for worker in workers]
     master = workers[0].address.remote(is_local)
     found = ray.get([master, *asked], timeout=_START_S)
-    return Meeting(master=found[0], listening=found[1:], key=secrets.token_bytes(32))
+    return Rendezvous(master=found[0], listening=found[1:], key=secrets.token_bytes(32))
 
 
 def _failure(reference: Any) -> BaseException | None:
@@ -277,7 +277,7 @@ def _raise_reason(found: Sequence[BaseException]) -> None:
         raise err from None
 
 
-class FarGnnWorker(GnnWorker):
+class RemoteGnnWorker(GnnWorker):
     """A worker in a process of its own."""
 
     def address(self, is_local: bool) -> Address:

@@ -8,10 +8,10 @@ from typing import Any
 
 from graphsys.core.progress import Progress
 from graphsys.distributed.embedding.gloo import listening_store
-from graphsys.distributed.exchanging.connections import Address, Connections
-from graphsys.distributed.gnn.owned_graph import OwnedGraph
+from graphsys.distributed.gnn.local_graph import LocalGraph
+from graphsys.distributed.profile_events import recorded
 from graphsys.distributed.run_files import RunFiles
-from graphsys.distributed.seen import recorded
+from graphsys.distributed.transport.connections import Address, Connections
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.reader import Graph
 
@@ -44,7 +44,7 @@ class GnnWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meeting:
+class Rendezvous:
     """Where workers find each other.
 
     Attributes:
@@ -96,7 +96,7 @@ class GnnWorker:
         self._connections = Connections(host)
         return self._connections.address
 
-    def train(self, rank: int, meeting: Meeting, work: GnnWork) -> dict[str, Any]:
+    def train(self, rank: int, meeting: Rendezvous, work: GnnWork) -> dict[str, Any]:
         """Train the own share of every batch.
 
         Args:
@@ -105,8 +105,9 @@ class GnnWorker:
             work: What to train.
 
         Returns:
-            ``report``, a :class:`~graphsys.training.report.TrainReport`, and what
-            :func:`~graphsys.distributed.seen.recorded` adds where workers are profiled.
+            ``report``, a :class:`~graphsys.training.report.TrainReport`, and, where
+            workers are profiled, what
+            :func:`~graphsys.distributed.profile_events.recorded` adds.
 
         Raises:
             ClusterError: Another worker is lost.
@@ -139,7 +140,7 @@ class GnnWorker:
 
             return recorded(train) if work.is_profiled else train()
 
-    def _store_of(self, meeting: Meeting, size: int) -> Any:
+    def _store_of(self, meeting: Rendezvous, size: int) -> Any:
         """Return where workers find each other: at one address, and by their key."""
         import torch.distributed
 
@@ -152,12 +153,12 @@ class GnnWorker:
         return c10d.PrefixStore(meeting.key.hex(), store)
 
     def _owned(
-        self, graph: Graph, rank: int, meeting: Meeting, work: GnnWork
-    ) -> OwnedGraph | None:
+        self, graph: Graph, rank: int, meeting: Rendezvous, work: GnnWork
+    ) -> LocalGraph | None:
         """Return what this worker owns, if rows are read by their owners."""
         if work.config.sample_at != "owners":
             return None
-        owned = OwnedGraph(graph, rank, work.workers)
+        owned = LocalGraph(graph, rank, work.workers)
         # kept open when the work fails: others are to hear why, not that this one is lost
         owned.open(
             self._connections.open(rank, meeting.listening, meeting.key, owned.requests)

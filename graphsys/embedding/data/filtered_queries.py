@@ -14,7 +14,7 @@ import numpy.typing as npt
 from graphsys.core.types import EdgeType, known_splits
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.data.held_out import HeldOut
-from graphsys.graph.shares import WHOLE, Share
+from graphsys.graph.slices import WHOLE, Slice
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -112,7 +112,7 @@ def held_out_queries(
     *,
     asks_for_dst: bool,
     limits: BatchLimits | None = None,
-    share: Share = WHOLE,
+    share: Slice = WHOLE,
 ) -> Iterator[Queries]:
     """Ask for one end of every held-out edge, in batches in the edges' order.
 
@@ -147,7 +147,7 @@ def query_batches(
     *,
     asks_for_dst: bool,
     limits: BatchLimits | None = None,
-    share: Share = WHOLE,
+    share: Slice = WHOLE,
     splits: str = "all",
 ) -> Iterator[Queries]:
     """Find the known answers of questions, batch by batch.
@@ -232,7 +232,7 @@ class _Adjacency:
         graph: Graph,
         edge_type: EdgeType,
         asks_for_dst: bool,
-        share: Share,
+        share: Slice,
         splits: str,
     ) -> None:
         self.graph, self.edge_type = graph, edge_type

@@ -72,7 +72,7 @@ class Layout:
     prefetch: bool = True
 
 
-class Schedule:
+class BucketSchedule:
     """The units of every epoch.
 
     Args:

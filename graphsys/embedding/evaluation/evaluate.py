@@ -141,7 +141,7 @@ def with_held_out(run: Embeddings, split: str) -> Embeddings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class DirectionRanks:
     """The ranks of one edge type in one direction."""
 
     edges: HeldOut
@@ -189,7 +189,7 @@ class Asked:
 
         self.limits = fitting_limits(f"evaluating {num_edges} edges", needed, budget)
 
-    def rank_all(self, held: list[HeldOut], progress: Progress) -> list[Found]:
+    def rank_all(self, held: list[HeldOut], progress: Progress) -> list[DirectionRanks]:
         """Rank the edges of all types, in both directions."""
         return [
             self.rank(edges, asks_for_dst, progress)
@@ -198,7 +198,7 @@ class Asked:
             for asks_for_dst in (True, False)
         ]
 
-    def measure(self, found: list[Found]) -> dict[str, Any]:
+    def measure(self, found: list[DirectionRanks]) -> dict[str, Any]:
         """Return the metrics of what was ranked."""
         result = metrics.ranking_metrics(
             [part.ranks.filtered for part in found], [part.ranks.raw for part in found]
@@ -209,7 +209,7 @@ class Asked:
             result |= _break_down(self.run, found, is_sampled=self.num is not None)
         return result
 
-    def rank(self, edges: HeldOut, asks_for_dst: bool, progress: Progress) -> Found:
+    def rank(self, edges: HeldOut, asks_for_dst: bool, progress: Progress) -> DirectionRanks:
         """Rank the edges of one type."""
         scorer = Scorer(self.run, edges.relations, asks_for_dst)
         samples, negatives = self.samples(scorer.answer_type)
@@ -222,7 +222,7 @@ class Asked:
             limits=self.limits,
             progress=progress,
         )
-        return Found(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)
+        return DirectionRanks(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)
 
     def samples(self, node_type: str) -> tuple[list[Ints] | None, list[Ints] | None]:
         """Return the candidates of a type, and what wrong answers are drawn from.
@@ -247,7 +247,7 @@ class Asked:
         return self._drawn[key]
 
 
-def _break_down(run: Embeddings, found: list[Found], *, is_sampled: bool) -> dict[str, Any]:
+def _break_down(run: Embeddings, found: list[DirectionRanks], *, is_sampled: bool) -> dict[str, Any]:
     ranks = np.concatenate([part.ranks.filtered for part in found])
     is_tail = np.repeat([p.asks_for_dst for p in found], [len(p.edges) for p in found])
     names, relation = _relations(found)
@@ -277,7 +277,7 @@ def _break_down(run: Embeddings, found: list[Found], *, is_sampled: bool) -> dic
     }
 
 
-def _untrained(run: Embeddings, found: list[Found], degrees: list[Ints]) -> dict[str, int]:
+def _untrained(run: Embeddings, found: list[DirectionRanks], degrees: list[Ints]) -> dict[str, int]:
     """Count nodes and relations without a training edge, and the edges that have one."""
     nodes: dict[str, list[Ints]] = {}
     is_odd: dict[str, npt.NDArray[np.bool_]] = {}
@@ -301,12 +301,12 @@ def _untrained(run: Embeddings, found: list[Found], degrees: list[Ints]) -> dict
     }
 
 
-def _edge_types(found: list[Found]) -> list[RelationSet]:
+def _edge_types(found: list[DirectionRanks]) -> list[RelationSet]:
     """Return the relations of every edge type once, in the order of ``found``."""
     return [part.edges.relations for part in found if part.asks_for_dst]
 
 
-def _relations(found: list[Found]) -> tuple[list[str], Ints]:
+def _relations(found: list[DirectionRanks]) -> tuple[list[str], Ints]:
     """Return the names of all relations, and which of them each query is about."""
     model = _edge_types(found)
     plain = [name for relations in model for name in relations.relations]
@@ -321,13 +321,13 @@ def _relations(found: list[Found]) -> tuple[list[str], Ints]:
     return names, np.concatenate(about)
 
 
-def _categories(run: Embeddings, found: list[Found]) -> Ints:
+def _categories(run: Embeddings, found: list[DirectionRanks]) -> Ints:
     """Return the category of every relation, as a place in ``CATEGORIES``."""
     names = [c for m in _edge_types(found) for c in relation_categories(run.graph, m)]
     return np.array([CATEGORIES.index(name) for name in names], dtype=np.int64)
 
 
-def _clusters(found: list[Found], is_sampled: bool) -> Ints:
+def _clusters(found: list[DirectionRanks], is_sampled: bool) -> Ints:
     """Return which queries are not independent: of one edge, or with one sample."""
     clusters: list[Ints] = []
     first = 0
@@ -342,7 +342,7 @@ def _clusters(found: list[Found], is_sampled: bool) -> Ints:
     return distinct.astype(np.int64)
 
 
-def _target_degrees(run: Embeddings, part: Found) -> Ints:
+def _target_degrees(run: Embeddings, part: DirectionRanks) -> Ints:
     """Return the training degree of the true answer of every query."""
     kind, edges = part.edges.relations.edge_type, part.edges
     if part.asks_for_dst:

@@ -23,7 +23,7 @@ from graphsys.embedding.evaluation.counts import NEVER, Counted, Ranks
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
-from graphsys.graph.shares import WHOLE, Share
+from graphsys.graph.slices import WHOLE, Slice
 from graphsys.kernels.cpu.embedding.rank import (
     CUSTOM,
     PRODUCT,
@@ -76,7 +76,7 @@ def count_edges(
     negatives: Sequence[Ints] | None = None,
     threads: int,
     limits: BatchLimits | None = None,
-    share: Share = WHOLE,
+    share: Slice = WHOLE,
     progress: Progress,
 ) -> Counted:
     """Count candidates before the true answer of every held-out edge.
@@ -125,7 +125,7 @@ class _Batch:
     """Queries prepared once, compared with candidates block by block."""
 
     def __init__(
-        self, scorer: Scorer, queries: Queries, threads: int, share: Share, *,
+        self, scorer: Scorer, queries: Queries, threads: int, share: Slice, *,
         keeps_rows: bool,
     ) -> None:  # fmt: skip
         self.scorer, self.queries, self.threads = scorer, queries, threads

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.embedding.query.triples import COLUMNS, as_table, relation_names
+from graphsys.embedding.inference.triples import COLUMNS, as_table, relation_names
 
 SUFFIXES: Final = (".parquet", ".arrow", ".csv", ".tsv", ".txt")
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t", ".txt": "\t"}

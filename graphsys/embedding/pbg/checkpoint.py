@@ -36,7 +36,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class PbgCheckpoint:
     """A checkpoint of PBG, found and checked.
 
     Attributes:
@@ -87,7 +87,7 @@ class Checkpoint:
         return path
 
 
-def open_checkpoint(folder: Path, entity_path: str | Path | None) -> Checkpoint:
+def open_checkpoint(folder: Path, entity_path: str | Path | None) -> PbgCheckpoint:
     """Find the current version of a checkpoint and the names of its entities.
 
     Raises:
@@ -113,14 +113,14 @@ def open_checkpoint(folder: Path, entity_path: str | Path | None) -> Checkpoint:
     for place in places:
         if any(place.glob("entity_count_*.txt")):
             names = PbgNames(place)
-            return Checkpoint(folder=folder, version=int(text), config=config, names=names)
+            return PbgCheckpoint(folder=folder, version=int(text), config=config, names=names)
     raise InputError(
         f"{places[0]} holds no entity_count files; give PBG's entity_path as entity_path="
     )
 
 
 def rows_of(
-    found: Checkpoint, entity: str, part: int, size: int, chosen: npt.NDArray[np.intp]
+    found: PbgCheckpoint, entity: str, part: int, size: int, chosen: npt.NDArray[np.intp]
 ) -> Iterator[tuple[Floats, npt.NDArray[np.intp]]]:
     """Yield blocks of a partition's rows at chosen places, and the places.
 
@@ -163,7 +163,7 @@ def opened(path: Path) -> Any:
         raise InputError(f"{path}: cannot be read as HDF5: {err}") from err
 
 
-def global_embedding(found: Checkpoint, entity: str) -> Floats | None:
+def global_embedding(found: PbgCheckpoint, entity: str) -> Floats | None:
     """Return what PBG adds to all rows of a type, float32 ``[D]``, or None."""
     with opened(found.file("model")) as file:
         name = f"model/entities/{entity}/global_embedding"
@@ -171,7 +171,7 @@ def global_embedding(found: Checkpoint, entity: str) -> Floats | None:
 
 
 def parameters_of(
-    found: Checkpoint, file: Any, number: int, side: str, sums: Mapping[str, Floats] | None
+    found: PbgCheckpoint, file: Any, number: int, side: str, sums: Mapping[str, Floats] | None
 ) -> Floats:
     """Return a relation's operator on one side, or Adagrad's sums of it, flat.
 

@@ -19,7 +19,7 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.pbg.checkpoint import (
-    Checkpoint,
+    PbgCheckpoint,
     global_embedding,
     open_checkpoint,
     opened,
@@ -72,7 +72,7 @@ def import_pbg(
     config = from_pbg_config(_settings(found, graph, tell), tell=tell)
     model = relation_sets(graph, config)
     runs.require_free(out, resume=False, overwrite=overwrite)
-    state = runs.RunState(
+    state = runs.EmbeddingRunState(
         graph=runs.describe_graph(graph), epoch=config.epochs, is_complete=True
     )
     state.metrics["imported_from"] = str(Path(checkpoint).resolve())
@@ -89,7 +89,7 @@ def import_pbg(
     return Embeddings(out, graph=graph)
 
 
-def _settings(found: Checkpoint, graph: Graph, tell: Tell) -> dict[str, Any]:
+def _settings(found: PbgCheckpoint, graph: Graph, tell: Tell) -> dict[str, Any]:
     """Return PBG's settings with the graph's names of relations, those it has."""
     settings = dict(found.config, global_emb=False, init_path=None)
     if found.is_dynamic or len(settings["relations"]) == 1:
@@ -112,7 +112,7 @@ def _names(graph: Graph, kind: EdgeType) -> list[str]:
 
 
 def _node_types(
-    found: Checkpoint, graph: Graph, model: list[RelationSet]
+    found: PbgCheckpoint, graph: Graph, model: list[RelationSet]
 ) -> dict[str, str]:
     """Say which node type of the graph each entity type is: by name, or the only one."""
     used = {t for m in model for t in (m.edge_type.src_type, m.edge_type.dst_type)}
@@ -129,12 +129,12 @@ def _node_types(
 
 
 def _import_rows(
-    found: Checkpoint,
+    found: PbgCheckpoint,
     entity: str,
     graph: Graph,
     node_type: str,
     out: Path,
-    state: runs.RunState,
+    state: runs.EmbeddingRunState,
 ) -> None:
     """Write the rows and sums of one type, a partition of the graph at a time."""
     sizes = found.names.sizes.get(entity)
@@ -174,7 +174,7 @@ def _import_rows(
 
 
 def _numbers(
-    found: Checkpoint, entity: str, part: int, graph: Graph, node_type: str
+    found: PbgCheckpoint, entity: str, part: int, graph: Graph, node_type: str
 ) -> npt.NDArray[np.int64]:
     """Return the number in the graph of every entity of a partition."""
     ids = found.names.ids(entity, part)
@@ -189,10 +189,10 @@ def _numbers(
 
 
 def _import_operators(
-    found: Checkpoint,
+    found: PbgCheckpoint,
     model: list[RelationSet],
     out: Path,
-    state: runs.RunState,
+    state: runs.EmbeddingRunState,
 ) -> None:
     places = _match_relations(found.relations, model)
     sides = ("lhs", "rhs") if found.is_dynamic else ("rhs",)
@@ -238,7 +238,7 @@ def _match_relations(
     return {key: numbers[key[1]] for key in ours}
 
 
-def _add(out: Path, state: runs.RunState, name: str, array: Any) -> None:
+def _add(out: Path, state: runs.EmbeddingRunState, name: str, array: Any) -> None:
     state.files[name] = runs.write_array(out / name, array)
     state.checksums[name] = runs.array_checksum(array)
     runs.sync_file(out / name)

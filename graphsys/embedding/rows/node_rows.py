@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 
-class NodeRows:
+class EmbeddingTables:
     """The tables that the node types of a graph train, and rows made from them.
 
     Args:

@@ -16,9 +16,9 @@ from graphsys.core.rng import generator
 from graphsys.core.threads import run_parallel
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import Part
-from graphsys.embedding.rows.node_rows import NodeRows
+from graphsys.embedding.rows.node_rows import EmbeddingTables
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import (
     Stored,
@@ -80,7 +80,7 @@ def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
 
 
 def read_global(
-    path: Path, state: runs.RunState, config: EmbeddingConfig, node_type: str
+    path: Path, state: runs.EmbeddingRunState, config: EmbeddingConfig, node_type: str
 ) -> Floats:
     """Return the global vector of a node type and its Adagrad state, float32 ``[2, D]``.
 
@@ -108,14 +108,14 @@ class TableFiles:
         bytes_read, bytes_written: Of partitions, so far.
     """
 
-    def __init__(self, context: TrainingContext) -> None:
+    def __init__(self, context: EmbeddingContext) -> None:
         path, graph, state = context.path, context.graph, context.state
         config, model = context.config, context.model
         self.path = path
         self._config = config
-        self.node_rows = NodeRows(graph, config)
+        self.node_rows = EmbeddingTables(graph, config)
         self._graph = stored_graph(graph)
-        on_disk = NodeRows(self._graph, config)
+        on_disk = EmbeddingTables(self._graph, config)
         self._sizes = {t: on_disk.sizes(t) for t in graph.node_types}
         self._grouped = graph if isinstance(graph, GroupedGraph) else None
         self._current = dict(state.files)
@@ -259,7 +259,7 @@ class TableFiles:
         found = self._find(name(0))
         return runs.read_array(self.path, found or name(0))
 
-    def flush(self, state: runs.RunState) -> None:
+    def flush(self, state: runs.EmbeddingRunState) -> None:
         """Make everything stored durable and list it in the checkpoint to be committed.
 
         Until :meth:`committed` both stay, this checkpoint's files and those of the one

@@ -13,11 +13,11 @@ from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
-from graphsys.embedding.rows.node_rows import NodeRows
+from graphsys.embedding.rows.node_rows import EmbeddingTables
 from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import first_table, read_global
 from graphsys.storage.find_node import find_node
-from graphsys.storage.ids.taking import taken
+from graphsys.storage.ids.mapped_gather import taken
 from graphsys.storage.reader import Graph
 from graphsys.storage.remote.fetching import run_folder
 from graphsys.storage.runs.run_pins import pinned
@@ -58,7 +58,7 @@ class TrainedRows:
         self.graph = self._open_graph() if graph is None else graph_of(graph)
         runs.require_same_graph(self.state.graph, self.graph, self.path)
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)
-        self._node_rows = NodeRows(self.graph, self.config)
+        self._node_rows = EmbeddingTables(self.graph, self.config)
         self.indexes: dict[str, Any] = {}
         self._mapped: dict[tuple[str, bool], Stored] = {}
         self._tables: dict[tuple[str, int, bool], Floats] = {}

@@ -28,7 +28,7 @@ from graphsys.datasets.temporary import stored_graph
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.held_out import with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
 from graphsys.embedding.data.schedule import BucketTask, Layout
@@ -37,12 +37,12 @@ from graphsys.embedding.training.backend import Backend
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.hooks.supervision import source_of, supervised
-from graphsys.embedding.training.plan import Plan, Planner
+from graphsys.embedding.training.plan import Planner, TrainingPlan
 from graphsys.embedding.training.probe import probe
-from graphsys.embedding.training.trainer import Trainer
+from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.storage.grouped.affine_plane import ORDERS
-from graphsys.storage.grouped.meeting_view import MeetingGraph, Meetings, draw_meetings
 from graphsys.storage.grouped.merged_view import JoinedGraph
+from graphsys.storage.grouped.pair_view import Meetings, PairGraph, draw_meetings
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 from graphsys.training import run_state
@@ -127,7 +127,7 @@ def train(
                 single_threaded_blas(), MemoryMeter(_METER_S) as meter,
                 supervised(
                     context, source, progress,
-                    lambda settled, hooks, _: Trainer(settled, hooks, backend),
+                    lambda settled, hooks, _: EmbeddingTrainer(settled, hooks, backend),
                 ) as trainer,
             ):  # fmt: skip
                 trainer.run(progress)
@@ -141,7 +141,7 @@ def train(
     return report_of(out, state)
 
 
-def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingContext:
+def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> EmbeddingContext:
     """Return what will be trained, before there is a run.
 
     Raises:
@@ -155,14 +155,14 @@ def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingCo
     regroup = None
     if config.partition_groups:
         _require_partitions(graph, config.partition_groups)
-        trained = MeetingGraph(graph, _meetings_of(graph, config, 0))
+        trained = PairGraph(graph, _meetings_of(graph, config, 0))
 
         def regroup(epoch: int) -> list[BucketTask]:
             trained.meet(_meetings_of(graph, config, epoch))
             return list_steps(trained, model, config)
 
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
-    return TrainingContext(
+    return EmbeddingContext(
         path=folder, graph=trained, config=config, model=model,
         steps=list_steps(trained, model, config), regroup=regroup,
     )  # fmt: skip
@@ -192,8 +192,8 @@ def _require_partitions(graph: Graph, num_groups: int) -> None:
 
 
 def _make_plan(
-    context: TrainingContext, stated: int | None, started: runs.RunState | None
-) -> Plan:
+    context: EmbeddingContext, stated: int | None, started: runs.EmbeddingRunState | None
+) -> TrainingPlan:
     """Choose the buffer and the order; a run that began keeps its order.
 
     Raises:
@@ -210,14 +210,14 @@ def _make_plan(
     return planner.plan(dataclasses.replace(layout, order_capacity=order["capacity"]))
 
 
-def last_checkpoint(out: Path, resume: bool) -> runs.RunState | None:
+def last_checkpoint(out: Path, resume: bool) -> runs.EmbeddingRunState | None:
     """Return the checkpoint that a resume goes on from."""
     if not resume:
         return None
     return runs.read_state(folder_to_train(out, resume=True, overwrite=False))
 
 
-def require_disk(plan: Plan, out: Path, folder: Path) -> None:
+def require_disk(plan: TrainingPlan, out: Path, folder: Path) -> None:
     """Check that two checkpoints fit.
 
     Args:
@@ -251,7 +251,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
 
 def open_state(
     path: Path, graph: Graph, config: EmbeddingConfig, layout: Layout, *, resume: bool
-) -> runs.RunState:
+) -> runs.EmbeddingRunState:
     """Return the checkpoint to go on from; of a new run the first, which is committed.
 
     Raises:
@@ -266,13 +266,13 @@ def open_state(
         runs.remove_superseded(path, state)
         return state
     order = {"name": layout.order, "capacity": layout.order_capacity}
-    state = runs.RunState(graph=runs.describe_graph(graph), order=order)
+    state = runs.EmbeddingRunState(graph=runs.describe_graph(graph), order=order)
     state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
     runs.commit(path, state)
     return state
 
 
-def report_of(out: Path, state: runs.RunState) -> TrainReport:
+def report_of(out: Path, state: runs.EmbeddingRunState) -> TrainReport:
     """Return what a training tells when it ends.
 
     Args:

@@ -14,7 +14,7 @@ from graphsys.core.events import is_recording, launched, span
 from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
 from graphsys.embedding.model import RelationSet
@@ -25,7 +25,7 @@ from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import Negatives
 from graphsys.embedding.training.objective import REGULARIZER_CODES
-from graphsys.embedding.training.told_rows import tell_rows, tell_unit
+from graphsys.embedding.training.profile_events import tell_rows, tell_unit
 from graphsys.kernels.cpu.embedding.bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding.calls import Objective
 from graphsys.kernels.cpu.embedding.chunk import Edges
@@ -79,7 +79,7 @@ class BucketTrainer:
 
     def __init__(
         self,
-        context: TrainingContext,
+        context: EmbeddingContext,
         tables: Mapping[Part, Table],
         operators: Mapping[str, Floats],
         extras: Callable[[str, str], Extras],
@@ -319,7 +319,7 @@ def _train_timed(busy_ns: list[int], worker: int, *arguments: Any) -> None:
     busy_ns[worker] = time.perf_counter_ns() - began_ns
 
 
-def compile_kernels(context: TrainingContext) -> None:
+def compile_kernels(context: EmbeddingContext) -> None:
     """Compile the kernels, or load them: not a part of the training's time."""
     BucketTrainer(
         context, {}, {}, lambda src, dst: PLAIN, lambda epoch, step, order: order

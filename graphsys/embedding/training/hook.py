@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import BucketTask, Part
 from graphsys.embedding.rows.table_files import Floats, Table
 
@@ -28,7 +28,7 @@ class Training(Protocol):
             partitions that are left out.
     """
 
-    context: TrainingContext
+    context: EmbeddingContext
     rates: dict[Part, Floats]
 
     def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:

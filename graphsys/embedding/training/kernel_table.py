@@ -10,8 +10,8 @@ from graphsys.embedding.spec.losses import loss_of
 from graphsys.embedding.training.objective import objective_of
 from graphsys.kernels.cpu.embedding import calls
 from graphsys.kernels.cpu.embedding.bias import rank_biased
-from graphsys.kernels.cpu.embedding.calls import Calls, Objective
-from graphsys.kernels.cpu.embedding.counting import leave_out
+from graphsys.kernels.cpu.embedding.calls import KernelAddresses, Objective
+from graphsys.kernels.cpu.embedding.candidate_weights import leave_out
 from graphsys.kernels.cpu.embedding.known import find_known
 from graphsys.kernels.cpu.embedding.operators import (
     IDENTITY,
@@ -50,7 +50,7 @@ def compiled_objective(
     call_loss = calls.call_custom_losses if loss.is_custom else calls.call_losses
     score, score_gradient = comparator.addresses
     return objective_of(config)._replace(
-        calls=Calls(
+        calls=KernelAddresses(
             losses=address(call_loss, loss.kernel_for(has_weights=has_weights)),
             leave_out=address(
                 calls.call_leave_out, leave_out, is_used=has_masks or has_hard

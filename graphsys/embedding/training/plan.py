@@ -13,11 +13,11 @@ from graphsys.core.errors import BudgetError
 from graphsys.core.memory import format_bytes
 from graphsys.core.threads import num_cores
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.bucket_order import lower_bound
-from graphsys.embedding.data.schedule import BucketTask, Layout, Part, Schedule
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Layout, Part
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.rows.node_rows import NodeRows
+from graphsys.embedding.rows.node_rows import EmbeddingTables
 from graphsys.embedding.rows.table_files import table_bytes
 from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.embedding.training.eviction import Swap, SwapPlan
@@ -32,7 +32,7 @@ _UNEVEN: Final = 1.1  # the largest partition over the mean, in a guess of more 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TrainingPlan:
     """Estimates for one run; an epoch is one after the first, if there are several.
 
     Attributes:
@@ -84,14 +84,14 @@ class Planner:
         base_bytes: Memory that the process has before it loads anything.
     """
 
-    def __init__(self, context: TrainingContext, base_bytes: int = 0) -> None:
+    def __init__(self, context: EmbeddingContext, base_bytes: int = 0) -> None:
         self._graph, self._config = graph, config = context.graph, context.config
         self._model, self._steps = model, steps = context.model, context.steps
-        node_rows = NodeRows(graph, config)
+        node_rows = EmbeddingTables(graph, config)
         self._sizes = {name: node_rows.sizes(name) for name in graph.node_types}
         self._partitions = {name: graph.num_partitions(name) for name in graph.node_types}
         self._base_bytes = base_bytes
-        schedule = Schedule(steps, self._partitions, Layout(), config.seed)
+        schedule = BucketSchedule(steps, self._partitions, Layout(), config.seed)
         self._units, self._needs = schedule.epoch(0), schedule.needs(0)
         self._stretches = schedule.stretches()
         swapped = frozenset[Part]().union(*self._needs)
@@ -139,10 +139,10 @@ class Planner:
         buffer = sum(sorted(self._swapped.values(), reverse=True)[:places])
         return self._fixed_bytes() + buffer + self._largest_unit
 
-    def plan(self, layout: Layout) -> Plan:
+    def plan(self, layout: Layout) -> TrainingPlan:
         """Return what a run with this layout takes."""
         config = self._config
-        schedule = Schedule(self._steps, self._partitions, layout, config.seed)
+        schedule = BucketSchedule(self._steps, self._partitions, layout, config.seed)
         epoch = min(config.epochs, 2) - 1
         needs = schedule.needs(epoch)
         loads = self._loads(schedule, layout.capacity)[epoch]
@@ -156,7 +156,7 @@ class Planner:
         num_edges = sum(step.num_edges for step in self._steps)
         per_edge = 10 if any(len(m.relations) > 1 for m in self._model) else 8
         pool = config.chunk_size + config.num_drawn
-        return Plan(
+        return TrainingPlan(
             layout=layout,
             memory_bytes=self.memory_bytes(layout),
             disk_bytes=2 * everything,
@@ -183,13 +183,13 @@ class Planner:
             return layouts[0]
 
         def traffic(choice: Layout) -> int:
-            schedule = Schedule(self._steps, self._partitions, choice, self._config.seed)
+            schedule = BucketSchedule(self._steps, self._partitions, choice, self._config.seed)
             loads = self._loads(schedule, choice.capacity)[1]
             return sum(self._traffic(loads, is_first=False))
 
         return min(layouts, key=traffic)
 
-    def _loads(self, schedule: Schedule, capacity: int) -> list[list[Swap[Part]]]:
+    def _loads(self, schedule: BucketSchedule, capacity: int) -> list[list[Swap[Part]]]:
         """Return the loads of the first two epochs, the second as in a longer run."""
         buffer = SwapPlan[Part](capacity)
         for epoch in range(3):

@@ -14,12 +14,12 @@ import numpy as np
 from graphsys.core.progress import SILENT
 from graphsys.core.rng import generator
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import BucketTask
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.run import RunState
+from graphsys.embedding.run import EmbeddingRunState
 from graphsys.embedding.training.bucket_trainer import BucketTrainer, Order
-from graphsys.embedding.training.plan import Plan
+from graphsys.embedding.training.plan import TrainingPlan
 from graphsys.storage.transaction import disk_errors
 
 _FIRST_EDGES = 20_000
@@ -39,7 +39,7 @@ class Probe:
     read_rate: float
     write_rate: float
 
-    def estimate(self, plan: Plan, config: EmbeddingConfig) -> Mapping[str, Any]:
+    def estimate(self, plan: TrainingPlan, config: EmbeddingConfig) -> Mapping[str, Any]:
         """Return the time of an epoch and of the run, in seconds; guesses both.
 
         What is read, and written when partitions leave, goes on beside the training if
@@ -60,7 +60,7 @@ class Probe:
         }
 
 
-def probe(context: TrainingContext, *, seconds: float = 1.0) -> Probe:
+def probe(context: EmbeddingContext, *, seconds: float = 1.0) -> Probe:
     """Train edges of the largest bucket and write a file that nobody sees.
 
     Args:
@@ -71,7 +71,7 @@ def probe(context: TrainingContext, *, seconds: float = 1.0) -> Probe:
         StorageFullError: The folder cannot be written.
     """
     step = max(context.steps, key=lambda step: step.num_edges)
-    files = TableFiles(dataclasses.replace(context, state=RunState(graph={})))
+    files = TableFiles(dataclasses.replace(context, state=EmbeddingRunState(graph={})))
     tables = {part: files.load(part) for part in {step.src, step.dst}}
     chosen = min(_FIRST_EDGES, step.num_edges)
 

@@ -9,7 +9,7 @@ from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.metrics.overlap import OVERLAP_BY_EPOCH, overlap_alpha
 
 
-class TrainingStats:
+class EmbeddingStats:
     """Sums the figures of a run over its resumptions.
 
     Args:

@@ -12,14 +12,14 @@ from graphsys.core.errors import StorageFullError
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
-from graphsys.embedding.context import TrainingContext
-from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
+from graphsys.embedding.context import EmbeddingContext
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
 from graphsys.embedding.rows.table_files import Floats, Table
 from graphsys.embedding.training.backend import Backend
 from graphsys.embedding.training.bucket_trainer import BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.embedding.training.hook import Hook
-from graphsys.embedding.training.stats import TrainingStats
+from graphsys.embedding.training.stats import EmbeddingStats
 
 
 @contextlib.contextmanager
@@ -37,7 +37,7 @@ def explained_full_disk(path: Path) -> Iterator[None]:
         ) from err
 
 
-class Trainer:
+class EmbeddingTrainer:
     """Carries a checkpoint to the end.
 
     Args:
@@ -48,7 +48,7 @@ class Trainer:
 
     def __init__(
         self,
-        context: TrainingContext,
+        context: EmbeddingContext,
         hooks: Sequence[Hook] = (),
         backend: Backend = Backend(),  # noqa: B008  (frozen)
     ) -> None:
@@ -67,7 +67,7 @@ class Trainer:
         if state.unit and not state.epoch_edges:  # written before epochs counted theirs
             trained = self.schedule.epoch(state.epoch)[: state.unit]
             state.epoch_edges = sum(step.num_edges for unit in trained for step in unit)
-        self.stats = TrainingStats(state.metrics, self.buffer, self.files, layout)
+        self.stats = EmbeddingStats(state.metrics, self.buffer, self.files, layout)
         self._saved_s = self._clock_s = 0.0
 
     def run(self, progress: Progress) -> None:
@@ -97,10 +97,10 @@ class Trainer:
             self._regroup(state.epoch)
             self._expect(state.unit)
 
-    def _schedule_of(self, steps: list[BucketTask]) -> Schedule:
+    def _schedule_of(self, steps: list[BucketTask]) -> BucketSchedule:
         graph = self.context.graph
         partitions = {name: graph.num_partitions(name) for name in graph.node_types}
-        return Schedule(steps, partitions, self.context.layout, self.config.seed)
+        return BucketSchedule(steps, partitions, self.context.layout, self.config.seed)
 
     def _regroup(self, epoch: int) -> None:
         """Have the groups of partitions that an epoch has, where it has its own."""

@@ -10,7 +10,7 @@ from graphsys.engine.cuda.counters import Counters
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLaunch, DeviceLauncher
 from graphsys.engine.cuda.mappings import Mappings
-from graphsys.engine.cuda.profiling import tell
+from graphsys.engine.cuda.profile_events import tell
 from graphsys.engine.cuda.rows import DeviceBlock, DeviceRows
 from graphsys.engine.execute.directions import pull_directions, push_directions
 

@@ -35,7 +35,7 @@ _UNLIMITED = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class SpeculativeSuperstep:
     """A superstep that was run before the loop of the run came to it.
 
     Attributes:
@@ -111,7 +111,7 @@ class FusedRuns:
             return mode == "push" and went_on and senders.edges <= FUSED_EDGES
         return num_messages(self.topology, phase) <= FUSED_EDGES
 
-    def run(self, phase: PhasePlan, senders: DeviceFrontier) -> list[Ahead]:
+    def run(self, phase: PhasePlan, senders: DeviceFrontier) -> list[SpeculativeSuperstep]:
         """Run supersteps until none changed, too much is to do, or the host has to look."""
         limit = min(self._steps_left(phase), MOST_STEPS)
         if phase.spec.schedule == "changed":
@@ -163,7 +163,7 @@ class FusedRuns:
     def _steps(
         self, phase: PhasePlan, senders: DeviceFrontier, counts: Array,
         totals: Array | None,
-    ) -> list[Ahead]:  # fmt: skip
+    ) -> list[SpeculativeSuperstep]:  # fmt: skip
         num_nodes, last = self.enqueuer.num_nodes, len(counts) - 1
         pushes = phase.spec.schedule == "changed"
         mapping = self.enqueuer.mappings.fused(phase)
@@ -178,7 +178,7 @@ class FusedRuns:
                 following = DeviceFrontier(num_nodes, sent, messages, everyone=True)
             changed = int(counts[number, CHANGED])
             step = StepResult(name, sent, messages, changed, following)
-            found.append(Ahead(step, None if totals is None else totals[number]))
+            found.append(SpeculativeSuperstep(step, None if totals is None else totals[number]))
             sent, messages = following.count, following.edges
         return found
 

@@ -16,7 +16,7 @@ from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import CHANGED, SENDERS, SIZE, WIDTH
 from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
-from graphsys.engine.cuda.fused import FUSED_EDGES, Ahead, FusedRuns
+from graphsys.engine.cuda.fused import FUSED_EDGES, FusedRuns, SpeculativeSuperstep
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
 from graphsys.engine.execute.directions import num_messages, out_going, pull_directions
@@ -52,7 +52,7 @@ class DeviceSupersteps:
         self.fused = FusedRuns(self.enqueuer, strategy, max_fused, steps_left)
         self.all_nodes = None
         self._steps_left = steps_left
-        self._ready: deque[Ahead] = deque()
+        self._ready: deque[SpeculativeSuperstep] = deque()
         self._num_run = 0
         self._following: Frontier | None = None
         self._ahead = 1
@@ -205,7 +205,7 @@ class DeviceSupersteps:
             else:
                 frontier.count, frontier.edges = size, edges
             changed = int(counts[number, CHANGED])
-            self._ready.append(Ahead(StepResult(name, sent, messages, changed, frontier)))
+            self._ready.append(SpeculativeSuperstep(StepResult(name, sent, messages, changed, frontier)))
             if is_last:
                 break
             if phase.spec.schedule == "changed":

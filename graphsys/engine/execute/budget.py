@@ -24,8 +24,8 @@ from graphsys.core.memory import (
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.execute.arrays import Allocate
-from graphsys.engine.execute.memory_estimate import Estimate
-from graphsys.engine.execute.rows import MemoryRows, Rows
+from graphsys.engine.execute.memory_estimate import MemoryEstimate
+from graphsys.engine.execute.rows import MemoryRows, RowProvider
 from graphsys.engine.execute.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.engine.used_kernels import WorkKernels
@@ -45,7 +45,7 @@ _LIST_SHARE = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class MemoryPlan:
     """How a run uses memory.
 
     Attributes:
@@ -92,7 +92,7 @@ def base_bytes() -> int:
     return resident_bytes() + LOADED_BYTES
 
 
-def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
+def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> MemoryPlan:
     """Choose how a program runs on a graph within a budget.
 
     Args:
@@ -103,7 +103,7 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
     Raises:
         BudgetError: no way fits; the message names the smallest amount that works.
     """
-    estimate = Estimate(plan, topology)
+    estimate = MemoryEstimate(plan, topology)
     needs = {
         mode: needed + kernels_of(plan, mode).compile_bytes()
         for mode, needed in _needs(estimate, base_bytes()).items()
@@ -125,7 +125,7 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
         estimate.index_bytes, is_mapped=mapped > 0, unites=unites,
         why=estimate.why_copied if estimate.rows.entries else "",
     )  # fmt: skip
-    return Choice(
+    return MemoryPlan(
         mode=mode,
         needs=needs,
         budget=budget,
@@ -142,7 +142,7 @@ def kernels_of(plan: ProgramPlan, mode: Mode) -> WorkKernels:
     return WorkKernels(f"{module.__name__}-{mode}", lambda: kernels)
 
 
-def _needs(estimate: Estimate, base: int) -> dict[Mode, int]:
+def _needs(estimate: MemoryEstimate, base: int) -> dict[Mode, int]:
     topology, nodes = estimate.topology, estimate.node_bytes
     base += estimate.edge_state_bytes + (8 * estimate.num_nodes if estimate.ranking else 0)
     base += estimate.plan.spec.program.start_bytes * estimate.num_nodes
@@ -166,7 +166,7 @@ def _needs(estimate: Estimate, base: int) -> dict[Mode, int]:
     return {mode: base + max(size, estimate.ranking) for mode, size in beside.items()}
 
 
-def _why(estimate: Estimate) -> str:
+def _why(estimate: MemoryEstimate) -> str:
     if estimate.topology.graph is None:
         return " (the rows must be in memory: the graph is)"
     return " (edges have states, which are in memory)" if estimate.edge_state_bytes else ""
@@ -183,16 +183,16 @@ def list_limit(num_nodes: int) -> int:
     return max(num_nodes // _LIST_SHARE, 1 << 12)
 
 
-def placed(choice: Choice, topology: Topology) -> Topology:
+def placed(choice: MemoryPlan, topology: Topology) -> Topology:
     """Return the graph whose united rows will lie where it was chosen."""
     if choice.mode == "memory" or not choice.unites:
         return topology
     return topology.placed(ScratchArrays().zeros)
 
 
-def rows_of(choice: Choice, plan: ProgramPlan, topology: Topology) -> Rows:
+def rows_of(choice: MemoryPlan, plan: ProgramPlan, topology: Topology) -> RowProvider:
     """Return the rows of a graph as chosen."""
-    estimate = Estimate(plan, topology)
+    estimate = MemoryEstimate(plan, topology)
     columns = estimate.columns
     if choice.mode == "memory" or choice.unites:
         return MemoryRows(topology, None if estimate.must_unite else tuple(columns))
@@ -201,7 +201,7 @@ def rows_of(choice: Choice, plan: ProgramPlan, topology: Topology) -> Rows:
     return kind(topology, columns, keeps_bytes=max(spare, 0))
 
 
-def allocator_of(choice: Choice) -> Allocate:
+def allocator_of(choice: MemoryPlan) -> Allocate:
     """Return where the arrays of all nodes come from."""
     if choice.mode != "paged":
         return np.zeros

@@ -15,7 +15,7 @@ from graphsys.engine.execute.arrays import Allocate, RunArrays
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Kernels, Launcher
-from graphsys.engine.execute.rows import Rows
+from graphsys.engine.execute.rows import RowProvider
 from graphsys.engine.execute.supersteps import Supersteps
 from graphsys.engine.program import (
     NO_NODE,
@@ -93,7 +93,7 @@ class Executor:
         plan: ProgramPlan,
         kernels: Kernels,
         topology: Topology,
-        rows: Rows,
+        rows: RowProvider,
         *,
         num_threads: int | None = None,
         max_supersteps: int | None = None,

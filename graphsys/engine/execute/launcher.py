@@ -12,7 +12,7 @@ from graphsys.engine.codegen.lowered import Input
 from graphsys.engine.execute.arrays import Array, RunArrays
 from graphsys.engine.execute.directions import out_going
 from graphsys.engine.execute.launch import Launch
-from graphsys.engine.execute.profiling import tell
+from graphsys.engine.execute.profile_events import tell
 from graphsys.engine.program import NodeId, VertexProgram
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
 
 
-class Estimate:
+class MemoryEstimate:
     """Bytes that a program takes on a graph; reads sizes, not edges.
 
     Args:

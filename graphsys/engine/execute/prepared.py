@@ -16,7 +16,7 @@ from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.execute.budget import (
-    Choice,
+    MemoryPlan,
     allocator_of,
     budget_of,
     choose,
@@ -52,7 +52,7 @@ class PreparedProgram:
     plan: ProgramPlan
     kernels: Mapping[str, tuple[Any, tuple[str, ...]]]
     topology: Topology
-    choice: Choice
+    choice: MemoryPlan
     seconds: float
 
 

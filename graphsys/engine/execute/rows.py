@@ -12,7 +12,7 @@ from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph import rows as graph_rows
-from graphsys.kernels.cpu.rows.chunks import cut_rows
+from graphsys.kernels.cpu.rows.row_blocks import cut_rows
 
 NUM_CHUNKS = 256
 
@@ -67,7 +67,7 @@ class RowBlock:
         return aligned
 
 
-class Rows(Protocol):
+class RowProvider(Protocol):
     """Where the executor gets rows from."""
 
     def blocks(

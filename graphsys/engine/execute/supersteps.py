@@ -25,7 +25,7 @@ from graphsys.engine.execute.directions import (
 from graphsys.engine.execute.frontier import Frontier, StepResult
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Launcher
-from graphsys.engine.execute.rows import RowBlock, Rows, all_nodes, part_of_nodes
+from graphsys.engine.execute.rows import RowBlock, RowProvider, all_nodes, part_of_nodes
 from graphsys.kernels.cpu.bits import num_words
 from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbors
 
@@ -47,7 +47,7 @@ class Supersteps:
     """
 
     def __init__(
-        self, launcher: Launcher, rows: Rows, list_limit: int | None = None
+        self, launcher: Launcher, rows: RowProvider, list_limit: int | None = None
     ) -> None:
         self.launcher = launcher
         self.list_limit = list_limit

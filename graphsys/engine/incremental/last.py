@@ -14,7 +14,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.engine.origin import Origin, origin_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.storage.dynamic.since import EdgesSince, edges_since, state_checksum
+from graphsys.storage.dynamic.delta_range import DeltaEdges, edges_since, state_checksum
 from graphsys.storage.reader import Graph
 
 AGAIN = "run it again without the last result"
@@ -30,7 +30,7 @@ class LastResult:
     """
 
     values: pa.ChunkedArray
-    edges: EdgesSince
+    edges: DeltaEdges
 
     def ends(self, is_directed: bool) -> dict[str, npt.NDArray[np.int64]]:
         """Return added and removed edges, each in both directions if undirected."""

@@ -16,7 +16,7 @@ from graphsys.engine.native.arguments import (
     require_count,
     weight_of,
 )
-from graphsys.engine.native.profiling import tell_all_rows
+from graphsys.engine.native.profile_events import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.rows import Rows

@@ -96,7 +96,7 @@ class Formula:
         )  # fmt: skip
 
 
-class _Search:
+class _Decimation:
     """Fixes variables of a formula, a few after each run of the program."""
 
     def __init__(self, formula: Formula, seed: int, num_threads: int | None) -> None:
@@ -183,7 +183,7 @@ def survey_propagation(
     best, left = np.zeros(len(variables), dtype=np.int8), formula.num_clauses + 1
     supersteps, compiling = 0, 0.0
     for attempt in range(tries):
-        search = _Search(formula, seed + attempt, num_threads)
+        search = _Decimation(formula, seed + attempt, num_threads)
         found = search.solve(fraction, tolerance, flips)
         supersteps, compiling = (
             supersteps + search.supersteps, compiling + search.compile_seconds

@@ -24,7 +24,7 @@ from graphsys.kernels.cpu.algorithms import shortest_path_team as team_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
-from graphsys.kernels.cpu.pieces import PIECE_SIZE
+from graphsys.kernels.cpu.work_queue import PIECE_SIZE
 from graphsys.storage.views import array_of
 
 NUM_BINS = 4096

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from graphsys.core.events import span
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.native.profiling import tell_levels, tell_push, tell_search
+from graphsys.engine.native.profile_events import tell_levels, tell_push, tell_search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.rows import Rows

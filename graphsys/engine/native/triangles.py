@@ -14,11 +14,11 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr
-from graphsys.graph.shares import WHOLE, Share
 from graphsys.graph.simple_rows import SimpleRows
+from graphsys.graph.slices import WHOLE, Slice
 from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 
 Counts = npt.NDArray[np.int64]
 RANGE_ENTRIES = 1 << 26
@@ -54,7 +54,7 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     )
 
 
-def arcs_between(topology: Topology, team: ThreadTeam, share: Share = WHOLE) -> Counts:
+def arcs_between(topology: Topology, team: ThreadTeam, share: Slice = WHOLE) -> Counts:
     """Count the arcs between the neighbors of every node ``[N]``.
 
     Args:
@@ -87,7 +87,7 @@ def count(
     rows: SimpleRows,
     team: ThreadTeam,
     allocate: Allocate = np.empty,
-    share: Share = WHOLE,
+    share: Slice = WHOLE,
 ) -> tuple[Counts, int]:
     """Count the triangles of every node ``[N]`` and of the graph.
 
@@ -192,7 +192,7 @@ def _orient(
 
 
 def _opposite_arcs(
-    topology: Topology, simple: Csr, team: ThreadTeam, share: Share
+    topology: Topology, simple: Csr, team: ThreadTeam, share: Slice
 ) -> Counts:
     """Count the arcs between the neighbors of every node of a directed graph ``[N]``."""
     out, into = topology.rows("out"), topology.rows("in")

@@ -16,7 +16,7 @@ _AT_A_TIME = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class SnapshotPairs:
     """Pairs of a snapshot; the links and as many that are none, in that order.
 
     Attributes:
@@ -34,7 +34,7 @@ class Changes:
 
 def changes_of(
     events: EventStream, proximity: Proximity, begin: int, end: int, seed: int
-) -> Changes:
+) -> SnapshotPairs:
     """Return the pairs of events ``begin`` to ``end``, each once, and others beside them.
 
     A link is normal where its ends were near before the snapshot (:class:`Proximity`), else
@@ -68,7 +68,7 @@ def changes_of(
         drawn[part] = np.where(has_some, best + events.first_dst, -1)
     is_kept = drawn >= 0
     src, dst, is_burst, drawn = (a[is_kept] for a in (src, dst, is_burst, drawn))
-    return Changes(
+    return SnapshotPairs(
         src=np.tile(src, 2), dst=np.concatenate([dst, drawn]),
         is_link=np.arange(2 * len(src)) < len(src), is_burst=np.tile(is_burst, 2),
     )  # fmt: skip

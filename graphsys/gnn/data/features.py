@@ -11,7 +11,7 @@ import torch
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.core.memory import parse_bytes
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.owners import OwnedRows, Owners
+from graphsys.gnn.data.owners import Owners, PartitionedRows
 from graphsys.gnn.ops.cuda.feature_cache import DeviceCache, PartialRows
 from graphsys.sampling import (
     BagRows,
@@ -23,7 +23,7 @@ from graphsys.sampling import (
 )
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.features import DenseRows
-from graphsys.sampling.told_rows import tell_gathered
+from graphsys.sampling.profile_events import tell_gathered
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
@@ -108,7 +108,7 @@ class InputFeatures:
         far = {} if owners is None else self._far_rows(owners)
         self._cached = {} if config.cache == "none" else self._make_caches(config, far)
         self._owned = {} if owners is None else {
-            name: OwnedRows(rows, self._cached.get(name, far[name]), owners)
+            name: PartitionedRows(rows, self._cached.get(name, far[name]), owners)
             for name, rows in self._dense.items()
         }  # fmt: skip
         self._on_device: dict[str, DeviceCache] = {}
@@ -256,7 +256,7 @@ class InputFeatures:
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
         tell_gathered(nodes, rows.dim, np.dtype(np.float32).itemsize)
-        kept: Mapping[str, OwnedRows | CachedRows] = self._owned or self._cached
+        kept: Mapping[str, PartitionedRows | CachedRows] = self._owned or self._cached
         source = rows if out is None else kept.get(name, rows)
         found = torch.from_numpy(self._scaled(source.gather(nodes, out)))
         if cache is None:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
-from graphsys.core.notes import note
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.reader import Graph
 

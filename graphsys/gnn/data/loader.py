@@ -12,10 +12,10 @@ import torch
 
 from graphsys.core.events import span
 from graphsys.core.rng import generator
+from graphsys.gnn.data.adaptive_prefetch import AdaptivePrefetch
 from graphsys.gnn.data.disk_embedding import StoredRows
 from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.message_graph import Layer, MessageGraph
-from graphsys.gnn.data.pace import Pace
 from graphsys.metrics.overlap import Overlap
 from graphsys.sampling import Block, Sample
 from graphsys.sampling.blocks import Buffers
@@ -63,7 +63,8 @@ class Loader:
     Args:
         message_graph: Where messages come from.
         features: What the network reads.
-        prefetch: Batches made ahead in threads: see :class:`~graphsys.gnn.data.pace.Pace`.
+        prefetch: Batches made ahead in threads, see
+            :class:`~graphsys.gnn.data.adaptive_prefetch.AdaptivePrefetch`.
         trim: Takes entries out of the blocks of a batch, given its number.
         stored: Rows on disk, whose pages are read ahead; the rows are not.
         send: Begins to copy a batch to where it is trained.
@@ -83,7 +84,7 @@ class Loader:
         overlap: Overlap | None = None,
     ) -> None:
         self.message_graph, self.features = message_graph, features
-        self.pace = Pace(prefetch)
+        self.pace = AdaptivePrefetch(prefetch)
         self.trim, self.stored = trim, stored
         self._send, self._new_buffers = send, new_buffers
         self._overlap = Overlap() if overlap is None else overlap

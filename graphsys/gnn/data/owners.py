@@ -41,7 +41,7 @@ class Owners(Protocol):
         """Return what was read here, and what others sent."""
 
 
-class OwnedRows:
+class PartitionedRows:
     """Features of nodes: own ones from the store, those of others from a cache.
 
     Args:

@@ -11,7 +11,7 @@ from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.shuffled_edges import ShuffledEdges, StoredEdges
+from graphsys.gnn.data.shuffled_edges import ShuffledEdges, SplitEdges
 from graphsys.gnn.model_spec import spec_of
 from graphsys.sampling import Block, rows_of, walk
 from graphsys.sampling.adjacency import REVERSED, NeighborRows
@@ -47,7 +47,7 @@ class EdgePairs:
     src_type: str
     dst_type: str
     seed: int
-    edges: StoredEdges
+    edges: SplitEdges
 
     def epoch(self, epoch: int) -> Ints | ShuffledEdges:
         """Return all of them, shuffled."""
@@ -96,7 +96,7 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
                 f"model {config.model} has rows for one node type, edges {name!r} join "
                 f'{kind.src_type!r} and {kind.dst_type!r}; set positives = "walks"'
             )
-        edges = StoredEdges(graph, name)
+        edges = SplitEdges(graph, name)
         if not len(edges):
             raise ConfigError(f"edge type {name!r} has no training edges to learn from")
         return EdgePairs(name, kind.src_type, kind.dst_type, config.seed, edges)

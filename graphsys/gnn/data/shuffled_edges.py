@@ -20,7 +20,7 @@ Words = npt.NDArray[np.uint64]
 _ROUNDS = 6
 
 
-class StoredEdges:
+class SplitEdges:
     """The edges of a split by their number, read where they lie.
 
     Args:
@@ -64,7 +64,7 @@ class ShuffledEdges:
         keys: What the order is for (see ``core.rng``).
     """
 
-    def __init__(self, edges: StoredEdges, seed: int, *keys: int | str) -> None:
+    def __init__(self, edges: SplitEdges, seed: int, *keys: int | str) -> None:
         self._edges = edges
         self._keys = generator(seed, *keys).integers(0, 2**64, _ROUNDS, dtype=np.uint64)
 

@@ -11,7 +11,7 @@ from torch import nn
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.events import EventStream
 from graphsys.gnn.models.node_inputs import NodeInputs
-from graphsys.gnn.models.stream import RowModel
+from graphsys.gnn.models.stream import NodeStateModel
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class TimeEncoding(nn.Module):
         return torch.cos(passed[..., None] * self.weight + self.bias)
 
 
-class MemoryModel(RowModel):
+class MemoryModel(NodeStateModel):
     """Memory of nodes, of which each event changes those of its two ends.
 
     An event leaves a message ``[own memory, the other's, its features]`` at both ends; of

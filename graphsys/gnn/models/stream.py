@@ -91,7 +91,7 @@ class StreamModel(nn.Module, ABC):
             self.position.fill_(high)
 
 
-class RowModel(StreamModel):
+class NodeStateModel(StreamModel):
     """A model whose scores are a decoder's of rows that nodes have at a time.
 
     A first end's row passes a linear layer: who writes and who is written to differ, and a

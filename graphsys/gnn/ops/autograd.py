@@ -50,7 +50,7 @@ class Sum(Function):
         return None, of_x, of_weight, None
 
 
-class SumWithOwn(Function):
+class SumWithSelf(Function):
     """Sums and means of rows, beside the first rows of the input."""
 
     @staticmethod

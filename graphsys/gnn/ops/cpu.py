@@ -11,7 +11,7 @@ import torch
 
 from graphsys.core.events import count
 from graphsys.gnn.ops.adjacency import RowEntries, SparseRows, kernel_team
-from graphsys.gnn.ops.told_rows import tell_rows
+from graphsys.gnn.ops.profile_events import tell_rows
 from graphsys.kernels.cpu.gnn import message_sums as sums
 from graphsys.kernels.cpu.gnn import segments
 

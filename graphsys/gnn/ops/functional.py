@@ -74,7 +74,7 @@ def spmm_with_own(
     _check(rows, x, rows.num_src, "x")
     if not rows.is_prefix:
         raise ConfigError("rows whose own nodes are no sources have no own rows of x")
-    found: Any = _apply(kernels.SumWithOwn, rows, x, reduce == "mean")
+    found: Any = _apply(kernels.SumWithSelf, rows, x, reduce == "mean")
     return found[0], found[1]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsys.core.triton.offline import KernelReport, compile_one, compiling_offline
+from graphsys.core.triton.offline import TritonKernelReport, compile_one, compiling_offline
 from graphsys.gnn.ops import functional as ours
 from graphsys.gnn.ops.adjacency import DeviceSparseRows, SparseRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialRows
@@ -30,7 +30,7 @@ def compile_kernels(
     *,
     count: int | None = None,
     is_aligned: bool = True,
-) -> dict[str, KernelReport]:
+) -> dict[str, TritonKernelReport]:
     """Compile all kernels for one shape of rows.
 
     Args:
@@ -49,7 +49,7 @@ def compile_kernels(
         MissingDependencyError: Triton is not installed.
     """
     dtype = getattr(torch, precision)
-    found: dict[str, KernelReport] = {}
+    found: dict[str, TritonKernelReport] = {}
 
     def given(argument: Any) -> Any:
         if isinstance(argument, torch.Tensor) and not is_aligned:

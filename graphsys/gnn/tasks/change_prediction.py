@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.changes import KINDS, Changes, changes_of
+from graphsys.gnn.data.changes import KINDS, SnapshotPairs, changes_of
 from graphsys.gnn.data.events import EventStream
 from graphsys.gnn.data.proximity import Proximity
 from graphsys.gnn.part_specs import TASKS, TaskSpec
@@ -104,7 +104,7 @@ def measure_changes(
     chooser = "valid" if "valid" in events.spans else split
     proximity = Proximity(events)
 
-    def scored(name: str) -> tuple[Changes, Doubles, int]:
+    def scored(name: str) -> tuple[SnapshotPairs, Doubles, int]:
         parts, scores = [], []
         for begin, end in events.batches(*events.spans[name], size):
             parts.append(changes_of(events, proximity, begin, end, config.seed))
@@ -147,9 +147,9 @@ def _figures(is_link: Any, scores: Doubles, threshold: float) -> dict[str, float
     }  # fmt: skip
 
 
-def _joined(parts: list[Changes]) -> Changes:
+def _joined(parts: list[SnapshotPairs]) -> SnapshotPairs:
     names = ("src", "dst", "is_link", "is_burst")
-    return Changes(**{n: np.concatenate([getattr(p, n) for p in parts]) for n in names})
+    return SnapshotPairs(**{n: np.concatenate([getattr(p, n) for p in parts]) for n in names})
 
 
 def _scores_of_pairs(stream: Any, src: Ints, dst: Ints, before: int) -> Doubles:

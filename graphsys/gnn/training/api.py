@@ -17,7 +17,7 @@ from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import stored_graph
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
-from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
 from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
 from graphsys.gnn.data.message_graph import MessageGraph
@@ -40,7 +40,7 @@ from graphsys.gnn.training.plan import (
     make_plan,
     require_disk,
 )
-from graphsys.gnn.training.trainer import Trainer
+from graphsys.gnn.training.trainer import GnnTrainer
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
 from graphsys.training import run_state
@@ -61,7 +61,7 @@ def train(
     device: str = "cpu",
     progress: Progress = SILENT,
     owners: Owners | None = None,
-    on_commit: Callable[[runs.RunState], None] | None = None,
+    on_commit: Callable[[runs.GnnRunState], None] | None = None,
 ) -> TrainReport:
     """Train a graph neural network and leave a run on disk.
 
@@ -151,7 +151,7 @@ def build_context(
     is_checking: bool = True,
     owners: Owners | None = None,
     few_rows: bool = False,
-) -> TrainingContext:
+) -> GnnContext:
     """Return what a training is about, with a network that has its first weights.
 
     Args:
@@ -196,13 +196,13 @@ def build_context(
         network.to(transfer.device)
         if is_checking and config.cache_device_memory:  # the cache is of training
             features.cache_on(transfer.device, config)
-    return TrainingContext(
+    return GnnContext(
         graph=graph, config=config, task=task, message_graph=message_graph,
         features=features, network=network, transfer=transfer,
     )  # fmt: skip
 
 
-def _require_budget(context: TrainingContext) -> None:
+def _require_budget(context: GnnContext) -> None:
     """Refuse a training whose plan cannot be made within its budget, where it has one."""
     if context.budget is None:
         return
@@ -211,7 +211,7 @@ def _require_budget(context: TrainingContext) -> None:
         raise _refusal(needed, context.budget, context)
 
 
-def _refusal(needed: int, budget: int, context: TrainingContext) -> BudgetError:
+def _refusal(needed: int, budget: int, context: GnnContext) -> BudgetError:
     """Return the error for a budget below the plan, with an amount that works."""
     enough = math.ceil(enough_bytes(needed) / 10**6)
     return BudgetError(
@@ -221,7 +221,7 @@ def _refusal(needed: int, budget: int, context: TrainingContext) -> BudgetError:
     )
 
 
-def _disk_advice(context: TrainingContext) -> str:
+def _disk_advice(context: GnnContext) -> str:
     """Say what keeps learned rows out of memory, where there are some in it."""
     config = context.network.config
     is_in_memory = config.is_whole_graph or spec_of(config.model).make_model is not None
@@ -239,7 +239,7 @@ def _may_have_few(config: GnnConfig) -> bool:
     return not (is_own or config.is_whole_graph or config.learned_rows == "disk")
 
 
-def _network_of(context: TrainingContext) -> Model:
+def _network_of(context: GnnContext) -> Model:
     """Return the network of a training with its first weights, with all learned rows."""
     shapes = context.features.shapes
     config, messages = context.config, context.message_graph
@@ -291,7 +291,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
 
 def _train(
     out: Path,
-    context: TrainingContext,
+    context: GnnContext,
     progress: Progress,
     *,
     resume: bool,
@@ -306,7 +306,7 @@ def _train(
                 run_folder.writing(out, resume=resume, overwrite=overwrite)
             )
         state = _open_state(path, context, resume=resume)
-        trainer = Trainer(replace(context, path=path, state=state))
+        trainer = GnnTrainer(replace(context, path=path, state=state))
         process_group.broadcast(
             None
         )  # all have read the checkpoint before the next one replaces it
@@ -323,7 +323,7 @@ def _train(
     )
 
 
-def _open_state(path: Path, context: TrainingContext, *, resume: bool) -> runs.RunState:
+def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRunState:
     graph, config = context.graph, context.config
     if resume:
         state = runs.read_state(path)
@@ -335,7 +335,7 @@ def _open_state(path: Path, context: TrainingContext, *, resume: bool) -> runs.R
         if context.on_commit is not None:  # who died may have given numbers nobody knows of
             state.serial = max(state.serial, time.time_ns() // 1_000_000)
         return state
-    state = runs.RunState(
+    state = runs.GnnRunState(
         graph=run_folder.describe_graph(graph),
         num_out=context.task.num_out,
         classes=list(context.task.classes),

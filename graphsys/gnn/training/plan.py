@@ -22,15 +22,15 @@ from graphsys.core.memory import (
     release_free_memory,
     resident_bytes,
 )
-from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.loader import Batch
-from graphsys.gnn.inference import are_rows_on_disk, probe
+from graphsys.gnn.layerwise_inference import are_rows_on_disk, probe
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.models.network import Network
-from graphsys.gnn.run import RunState
+from graphsys.gnn.run import GnnRunState
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import epoch_seeds
-from graphsys.gnn.training.trainer import Trainer
+from graphsys.gnn.training.trainer import GnnTrainer
 
 Ints = npt.NDArray[np.int64]
 _BATCHES = 3
@@ -46,7 +46,7 @@ _VARIES = 0.06  # plans of one training, measured again and again, differ by twi
 _BESIDE_BYTES = 200 * 10**6  # of the 300 MB beside a budget that torch may take
 
 
-def make_plan(context: TrainingContext) -> Mapping[str, Any]:
+def make_plan(context: GnnContext) -> Mapping[str, Any]:
     """Train a few batches on a copy of the network and extrapolate.
 
     Returns:
@@ -61,7 +61,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     """
     config = context.config
     kept = checkpoint_bytes(context)
-    trainer = Trainer(_untrained(context))
+    trainer = GnnTrainer(_untrained(context))
     seeds = epoch_seeds(context.task, config, 0)
     times, edges, waiting = [], 0, 0
     release_free_memory()  # of smaller batches that were tried
@@ -95,7 +95,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     }
 
 
-def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
+def bytes_beyond(context: GnnContext, budget: int) -> int | None:
     """Return what a training would take, where not even its plan can be made.
 
     Smaller batches are trained first, of twice as many seeds each time. Batches take in
@@ -140,7 +140,7 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     return most if before is not None and exceeds(kept, budget) else None
 
 
-def _times_grown(context: TrainingContext, size: int, *, is_first: bool) -> float:
+def _times_grown(context: GnnContext, size: int, *, is_first: bool) -> float:
     """Return how many times what the last seeds added all others of a batch add.
 
     Batches of more seeds are sampled and not trained: their surroundings meet.
@@ -167,7 +167,7 @@ def _times_grown(context: TrainingContext, size: int, *, is_first: bool) -> floa
     return float(((counts[number] + rest - counts[size]) / added).mean())
 
 
-def _sampled(context: TrainingContext, size: int) -> npt.NDArray[np.float64]:
+def _sampled(context: GnnContext, size: int) -> npt.NDArray[np.float64]:
     """Return the rows and the entries of all hops of a batch, float64 ``[2]``."""
     task = make_task(context.graph, replace(context.config, batch_size=size))
     seeds = task.seeds(0)
@@ -178,11 +178,11 @@ def _sampled(context: TrainingContext, size: int) -> npt.NDArray[np.float64]:
     return counts
 
 
-def _trained_bytes(context: TrainingContext) -> int:
+def _trained_bytes(context: GnnContext) -> int:
     return sum(p.nbytes for p in context.network.parameters() if p.requires_grad)
 
 
-def learned_bytes(context: TrainingContext) -> int:
+def learned_bytes(context: GnnContext) -> int:
     """Return the bytes of all learned rows that a training has in memory."""
     network, total = context.network, 0
     for name, shape in context.features.shapes.items():
@@ -192,12 +192,12 @@ def learned_bytes(context: TrainingContext) -> int:
     return total
 
 
-def _absent_bytes(context: TrainingContext) -> int:
+def _absent_bytes(context: GnnContext) -> int:
     tables: Any = context.network.learned.values()
     return learned_bytes(context) - sum(int(table.weight.nbytes) for table in tables)
 
 
-def _without_tables(context: TrainingContext) -> tuple[TrainingContext, int]:
+def _without_tables(context: GnnContext) -> tuple[GnnContext, int]:
     """Return the training with one learned row per type, and the bytes of the others.
 
     A batch of it takes what one of all rows does, but for these, which are known.
@@ -236,7 +236,7 @@ def enough_bytes(needed: int) -> int:
     return int((1 + 2 * _VARIES) * needed) - min(int(_VARIES * needed), _BESIDE_BYTES)
 
 
-def checkpoint_bytes(context: TrainingContext) -> int:
+def checkpoint_bytes(context: GnnContext) -> int:
     """Return the bytes of the process while a checkpoint is written.
 
     Beside what is trained, its gradients and moments, there are a copy of the weights, of
@@ -251,12 +251,12 @@ def checkpoint_bytes(context: TrainingContext) -> int:
     return resident_bytes() + absent + taken + min(taken, _AROUND_BYTES)
 
 
-def _try_batch(context: TrainingContext, size: int) -> tuple[int, int]:
+def _try_batch(context: GnnContext, size: int) -> tuple[int, int]:
     """Train one batch on copies; return bytes of the process before it and at its peak."""
     config = replace(context.config, batch_size=size)
     with torch.random.fork_rng(devices=[]), MemoryMeter(_METER_S) as meter:
         task = make_task(context.graph, config)
-        trainer = Trainer(_untrained(replace(context, config=config, task=task)))
+        trainer = GnnTrainer(_untrained(replace(context, config=config, task=task)))
         base = resident_bytes()
         for batch in itertools.islice(trainer.batches(0, task.seeds(0)), 1):
             trainer.train_batch(0, batch, 1)
@@ -268,7 +268,7 @@ class _AskedError(Exception):
     """Ends an evaluation where it first asks for rows."""
 
 
-def _evaluation_bytes(context: TrainingContext) -> int:
+def _evaluation_bytes(context: GnnContext) -> int:
     """Return the bytes of the process at most while it computes what is evaluated."""
     config = context.config
     if not config.eval_every or config.is_whole_graph:  # training takes all of that
@@ -286,7 +286,7 @@ def _evaluation_bytes(context: TrainingContext) -> int:
 
 
 def inference_bytes(
-    context: TrainingContext, node_type: str, nodes: Ints | None = None
+    context: GnnContext, node_type: str, nodes: Ints | None = None
 ) -> int:
     """Return the bytes of the process at most while rows of nodes are computed.
 
@@ -314,13 +314,13 @@ def at_most(meter: MemoryMeter, base: int) -> int:
     return meter.peak_bytes + min(max(kept, _LEAST_KEPT_BYTES), _KEPT_BYTES)
 
 
-def _untrained(context: TrainingContext) -> TrainingContext:
+def _untrained(context: GnnContext) -> GnnContext:
     """Return the same training on a copy of the network, which leaves nothing."""
     network = copy.deepcopy(context.network)
-    return replace(context, network=network, path=None, state=RunState(graph={}))
+    return replace(context, network=network, path=None, state=GnnRunState(graph={}))
 
 
-def disk_bytes(context: TrainingContext) -> int:
+def disk_bytes(context: GnnContext) -> int:
     """Return what a run takes on disk at most: two checkpoints, and learned rows.
 
     A checkpoint has the weights, two moments of each that is trained, and the best

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.gnn.context import TrainingContext
-from graphsys.gnn.inference import entries_within, is_by_layers, scratch_of
-from graphsys.gnn.layer_by_layer import LayerByLayer
+from graphsys.gnn.context import GnnContext
+from graphsys.gnn.layerwise_inference import entries_within, is_by_layers, scratch_of
+from graphsys.gnn.layerwise_passes import LayerByLayer
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -25,17 +25,19 @@ _TRIALS = 2
 
 
 class SharedOutput:
-    """Output that processes compute together; as :func:`~graphsys.gnn.inference.infer`'s.
+    """Output that processes compute together.
+
+    As that of :func:`~graphsys.gnn.layerwise_inference.infer`.
 
     Args:
         context: The training of this process; its weights are those of all.
     """
 
-    def __init__(self, context: TrainingContext) -> None:
+    def __init__(self, context: GnnContext) -> None:
         self._context, self._group = context, context.task.process_group
 
     @staticmethod
-    def is_for(context: TrainingContext) -> bool:
+    def is_for(context: GnnContext) -> bool:
         """Return whether there are several processes, and layers that they can share."""
         return context.task.process_group.world_size > 1 and is_by_layers(context)
 
@@ -79,7 +81,7 @@ class SharedOutput:
             return layers.run(asked["node_type"], nodes)
 
 
-class Turns:
+class SharingPolicy:
     """Whether the next evaluation is shared: as took less time before."""
 
     def __init__(self) -> None:
@@ -97,7 +99,7 @@ class Turns:
         self._times[is_shared].append(seconds)
 
 
-def entries_shared(context: TrainingContext) -> int:
+def entries_shared(context: GnnContext) -> int:
     """Return how many entries batches of layers have: few enough that all get some.
 
     So they are whether one process computes all of them or each some: rows are the same.

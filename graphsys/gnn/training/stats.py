@@ -10,7 +10,7 @@ from graphsys.metrics.overlap import OVERLAP_BY_EPOCH, Overlap, overlap_alpha
 _STAGES = ("forward", "backward", "step")
 
 
-class TrainingStats:
+class GnnStats:
     """Sums the times of a run over its resumptions.
 
     Args:

@@ -9,7 +9,7 @@ from graphsys.core.errors import TrainingFailedError
 from graphsys.core.events import span
 from graphsys.core.operators import watch_operators
 from graphsys.core.rng import draw_key
-from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.training.gradient_compression import make_compression
@@ -27,7 +27,7 @@ class Stepper:
         context: The training.
     """
 
-    def __init__(self, context: TrainingContext) -> None:
+    def __init__(self, context: GnnContext) -> None:
         self.config, self.network = context.config, context.network
         self.task, self.transfer = context.task, context.transfer
         self.process_group = context.task.process_group

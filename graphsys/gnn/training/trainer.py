@@ -12,12 +12,12 @@ from graphsys.core.events import count, is_recording, span
 from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
-from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.context import GnnContext
+from graphsys.gnn.data.adaptive_prefetch import ADAPTS
 from graphsys.gnn.data.event_batches import EventLoader
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.data.message_graph import Layer
-from graphsys.gnn.data.pace import ADAPTS
-from graphsys.gnn.inference import (
+from graphsys.gnn.layerwise_inference import (
     entries_within,
     infer,
     scratch_of,
@@ -29,10 +29,10 @@ from graphsys.gnn.tasks.task import Seeds, epoch_seeds
 from graphsys.gnn.training.number_watch import NumberWatch
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
-from graphsys.gnn.training.shared_output import SharedOutput, Turns, entries_shared
-from graphsys.gnn.training.stats import TrainingStats
+from graphsys.gnn.training.profile_events import tell_batch
+from graphsys.gnn.training.shared_output import SharedOutput, SharingPolicy, entries_shared
+from graphsys.gnn.training.stats import GnnStats
 from graphsys.gnn.training.step import Stepper
-from graphsys.gnn.training.told_batches import tell_batch
 from graphsys.sampling.blocks import Buffers
 from graphsys.training.number_tally import NUMBERS
 from graphsys.training.tensorboard import Board
@@ -40,26 +40,26 @@ from graphsys.training.tensorboard import Board
 Ints = npt.NDArray[np.int64]
 
 
-class Trainer:
+class GnnTrainer:
     """Carries a checkpoint to the end.
 
     Args:
         context: The training, with the checkpoint to go on from.
     """
 
-    def __init__(self, context: TrainingContext) -> None:
+    def __init__(self, context: GnnContext) -> None:
         self.context, self.config, self.state = context, context.config, context.state
         self.network, self.process_group = context.network, context.task.process_group
         self.transfer = context.transfer
         self.stepper = Stepper(context)
-        self.stats = TrainingStats(self.state.metrics)
+        self.stats = GnnStats(self.state.metrics)
         self.loader = self._make_loader()
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
         self._best: runs.Weights | None = None
         self._is_best_saved = True
         self._saved_s = time.monotonic()
         self._shared: SharedOutput | None = None  # while all evaluate
-        self._turns = Turns()
+        self._turns = SharingPolicy()
         self.path = path = context.path
         if path is not None:
             self.network.stored.open(path, self.state.files, is_writing=True)
@@ -313,7 +313,7 @@ def _copy(network: Model) -> runs.Weights:
     }
 
 
-def _prefetch(context: TrainingContext) -> int:
+def _prefetch(context: GnnContext) -> int:
     """Return the batches made ahead; a GPU takes no core from who makes them."""
     chosen = context.config.prefetch
     return 2 if chosen == ADAPTS and context.transfer is not None else chosen

@@ -20,8 +20,8 @@ from graphsys.core.errors import BudgetError
 from graphsys.core.events import count as emit_count
 from graphsys.core.memory import format_bytes
 from graphsys.core.progress import SILENT, Progress
-from graphsys.kernels.cpu.mining.wide import wide_totals
-from graphsys.mining.census.sums import Counts, Rows
+from graphsys.kernels.cpu.mining.big_counts import wide_totals
+from graphsys.mining.census.sums import Counts, DegreeOrderedGraph
 
 _WARP: Final = 32
 _SPARE: Final = 0.9
@@ -29,7 +29,7 @@ _SPARE: Final = 0.9
 
 
 @contextlib.contextmanager
-def device_kernels(rows: Rows, progress: Progress = SILENT) -> "Iterator[DeviceKernels]":
+def device_kernels(rows: DegreeOrderedGraph, progress: Progress = SILENT) -> "Iterator[DeviceKernels]":
     """Return what makes sums over a graph on the device."""
     yield DeviceKernels(rows, progress)
     progress.close()
@@ -50,7 +50,7 @@ class DeviceKernels:
     """
 
     def __init__(
-        self, rows: Rows, progress: Progress = SILENT, shape: LaunchShape | None = None
+        self, rows: DegreeOrderedGraph, progress: Progress = SILENT, shape: LaunchShape | None = None
     ) -> None:
         require_device()
         self.indptr, self.indices = rows.indptr, rows.indices
@@ -81,7 +81,7 @@ class DeviceKernels:
         return self._sums(count_cliques, 3, blocks, size, longest, scratch)
 
     def small_sums(self) -> list[int]:
-        """Return the sums of :func:`graphsys.kernels.cpu.mining.squares.count_small`."""
+        """Return the sums of ``graphsys.kernels.cpu.mining.four_cycles.count_small``."""
         from graphsys.kernels.cuda.mining import sum_edges
 
         sums = self._sums(sum_edges, 4, self._blocks(self.num_edges, 0))
@@ -139,7 +139,7 @@ class DeviceKernels:
             )
 
 
-def _prefix_lengths(rows: Rows) -> Counts:
+def _prefix_lengths(rows: DegreeOrderedGraph) -> Counts:
     """Return how many neighbors of each node have smaller numbers ``[N]``."""
     from graphsys.kernels.cpu.mining.cliques import prefix_lengths
 

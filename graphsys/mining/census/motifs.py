@@ -6,10 +6,10 @@ from typing import Final
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.mining.census.device import device_kernels
-from graphsys.mining.census.five import copies_of_5
+from graphsys.mining.census.five_motifs import copies_of_5
 from graphsys.mining.census.shapes import induced_counts, shapes_of
 from graphsys.mining.census.small import copies_of_3, copies_of_4
-from graphsys.mining.census.sums import Rows, SmallCounts, kernels_of
+from graphsys.mining.census.sums import DegreeOrderedGraph, SmallCounts, kernels_of
 
 _SMALL: Final[dict[int, Callable[[SmallCounts], dict[str, int]]]] = {
     3: copies_of_3,
@@ -18,7 +18,7 @@ _SMALL: Final[dict[int, Callable[[SmallCounts], dict[str, int]]]] = {
 
 
 def motif_counts(
-    rows: Rows,
+    rows: DegreeOrderedGraph,
     size: int,
     *,
     induced: str = "vertex",
@@ -66,7 +66,7 @@ def motif_counts(
 
 
 def _copies(
-    rows: Rows, size: int, num_threads: int | None, progress: Progress, device: str
+    rows: DegreeOrderedGraph, size: int, num_threads: int | None, progress: Progress, device: str
 ) -> dict[str, int]:
     """Count the copies of all connected graphs of a size."""
     if device == "cuda":

@@ -18,9 +18,9 @@ from graphsys.mining.census.rooted import (
 )
 from graphsys.mining.census.sums import (
     Counts,
+    DegreeOrderedGraph,
     Kernels,
     Numbers,
-    Rows,
     degrees_of,
     edge_triangles,
     kernels_of,
@@ -47,7 +47,7 @@ class _Counted:
         tips: Sum over a node's triangles of the triangles of the opposite edge ``[N]``.
     """
 
-    rows: Rows
+    rows: DegreeOrderedGraph
     pairs: Numbers
     degrees: Counts
     triangles: Counts
@@ -66,7 +66,7 @@ class _Counted:
         return row_sums(self.rows, values[self.rows.indices])
 
 
-def node_orbits(rows: Rows, *, num_threads: int | None = None) -> Columns:
+def node_orbits(rows: DegreeOrderedGraph, *, num_threads: int | None = None) -> Columns:
     """Count the 15 orbits of every node, vertex-induced.
 
     Args:
@@ -104,7 +104,7 @@ def node_orbits(rows: Rows, *, num_threads: int | None = None) -> Columns:
 
 
 def edge_orbits(
-    rows: Rows, *, num_threads: int | None = None
+    rows: DegreeOrderedGraph, *, num_threads: int | None = None
 ) -> tuple[Counts, Counts, Columns]:
     """Count the 12 orbits of every edge in graphs of 3 and 4 nodes, vertex-induced.
 
@@ -152,7 +152,7 @@ def _tails_at_others(counted: _Counted) -> Counts:
     )
 
 
-def _count(rows: Rows, num_threads: int | None) -> _Counted:
+def _count(rows: DegreeOrderedGraph, num_threads: int | None) -> _Counted:
     """Run the kernels."""
     degrees = degrees_of(rows)
     most = int(degrees.max(initial=0))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.graph.shares import Share
+from graphsys.graph.slices import Slice
 
 Counts = npt.NDArray[np.int64]
 _TOLD_ENTRIES = 1 << 12
@@ -26,7 +26,7 @@ class SharedSums:
             returns those of all processes, one below the other.
     """
 
-    share: Share
+    share: Slice
     gather: Callable[[str, Counts], Counts]
 
 

@@ -6,7 +6,7 @@ others follow from degrees and the triangles of edges.
 
 from math import comb
 
-from graphsys.kernels.cpu.mining.squares import (
+from graphsys.kernels.cpu.mining.four_cycles import (
     DIAMONDS,
     PATHS,
     SQUARES,

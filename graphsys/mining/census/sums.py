@@ -16,11 +16,11 @@ import numpy.typing as npt
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import ThreadTeam, run_parallel
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu.mining import cliques, squares
-from graphsys.kernels.cpu.mining.wide import wide_totals
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.kernels.cpu.mining import cliques, four_cycles
+from graphsys.kernels.cpu.mining.big_counts import wide_totals
+from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.mining.census.shared_sums import shared_with, words_for
-from graphsys.mining.told_work import tell_work
+from graphsys.mining.profile_events import tell_work
 
 Numbers = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ Kernel = Callable[..., Any]
 _TELL_S = 0.2
 
 
-class Rows(Protocol):
+class DegreeOrderedGraph(Protocol):
     """A simple undirected graph whose nodes are numbered by descending degree.
 
     Attributes:
@@ -42,11 +42,11 @@ class Rows(Protocol):
     def indices(self) -> Numbers: ...  # noqa: D102
 
 
-class SmallCounts(Rows, Protocol):
+class SmallCounts(DegreeOrderedGraph, Protocol):
     """A graph, and the sums that motifs of up to 4 nodes and cliques follow from."""
 
     def small_sums(self) -> list[int]:
-        """Return the sums of :func:`graphsys.kernels.cpu.mining.squares.count_small`."""
+        """Return the sums of ``graphsys.kernels.cpu.mining.four_cycles.count_small``."""
         ...
 
     def clique_counts(self, size: int) -> list[int]:
@@ -71,7 +71,7 @@ class Kernels:
         progress: Receives a stage for each kernel.
     """
 
-    def __init__(self, rows: Rows, team: ThreadTeam, progress: Progress = SILENT) -> None:
+    def __init__(self, rows: DegreeOrderedGraph, team: ThreadTeam, progress: Progress = SILENT) -> None:
         self.indptr, self.indices = rows.indptr, rows.indices
         self.num_nodes = len(rows.indptr) - 1
         self.num_edges = len(rows.indices) // 2
@@ -84,7 +84,7 @@ class Kernels:
     def small_sums(self) -> list[int]:
         """See :class:`SmallCounts`."""
         scratch = self.scratch(np.uint8), self.scratch(np.int32)
-        return self.sums(squares.count_small, 5, after=scratch)
+        return self.sums(four_cycles.count_small, 5, after=scratch)
 
     def clique_counts(self, size: int) -> list[int]:
         """See :class:`SmallCounts`."""
@@ -99,7 +99,7 @@ class Kernels:
 
     def num_squares(self) -> int:
         """See :class:`SmallCounts`."""
-        return self.sums(squares.count_squares, 1, after=(self.scratch(np.int32),))[0]
+        return self.sums(four_cycles.count_squares, 1, after=(self.scratch(np.int32),))[0]
 
     def scratch(self, dtype: Any) -> Numbers:
         """Return zeros, a row of ``N`` for every thread."""
@@ -194,7 +194,7 @@ class Kernels:
 
 @contextlib.contextmanager
 def kernels_of(
-    rows: Rows, num_threads: int | None, progress: Progress = SILENT
+    rows: DegreeOrderedGraph, num_threads: int | None, progress: Progress = SILENT
 ) -> Iterator[Kernels]:
     """Return what runs kernels on a graph, with threads of its own."""
     with ThreadTeam(num_threads) as team:
@@ -202,12 +202,12 @@ def kernels_of(
     progress.close()
 
 
-def degrees_of(rows: Rows) -> Counts:
+def degrees_of(rows: DegreeOrderedGraph) -> Counts:
     """Return the degree of every node ``[N]``."""
     return np.diff(rows.indptr)
 
 
-def sum_over_degrees(rows: Rows, term: Callable[[int], int]) -> int:
+def sum_over_degrees(rows: DegreeOrderedGraph, term: Callable[[int], int]) -> int:
     """Sum a term of the degree over all nodes, exactly.
 
     Args:
@@ -234,7 +234,7 @@ def exact_dot(left: Counts, right: Counts) -> int:
     return total
 
 
-def row_sums(rows: Rows, values: Counts) -> Counts:
+def row_sums(rows: DegreeOrderedGraph, values: Counts) -> Counts:
     """Sum a value of the neighbors of every node ``[N]``.
 
     Args:
@@ -257,7 +257,7 @@ def number_edges(kernels: Kernels) -> Numbers:
     """Return the number of the edge of every entry ``[2 M]``."""
     pairs = np.empty(len(kernels.indices), dtype=number_dtype(kernels.num_edges))
     cursor = kernels.indptr[:-1].copy()
-    squares.number_edges(kernels.indptr, kernels.indices, cursor, pairs)
+    four_cycles.number_edges(kernels.indptr, kernels.indices, cursor, pairs)
     return pairs
 
 
@@ -265,5 +265,5 @@ def edge_triangles(kernels: Kernels, pairs: Numbers) -> Numbers:
     """Return the triangles of every edge, int32 ``[M]``."""
     triangles = np.zeros(kernels.num_edges, dtype=np.int32)
     after = kernels.scratch(np.uint8), triangles
-    kernels.run(squares.count_edge_triangles, pairs, after=after)
+    kernels.run(four_cycles.count_edge_triangles, pairs, after=after)
     return triangles

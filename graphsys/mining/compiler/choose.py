@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.mining.trips import sample_trips
-from graphsys.mining.compiler.emit import Task
+from graphsys.kernels.cpu.mining.loop_costs import sample_trips
+from graphsys.mining.compiler.emit import CountTask
 from graphsys.mining.compiler.schedule import Schedule, schedules
 from graphsys.mining.compiler.tail import distinct_sets, longest_tail
 from graphsys.mining.pattern import Pattern
@@ -21,7 +21,7 @@ _A_LOOK = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CostedSchedule:
     """A schedule and what it is expected to cost.
 
     Attributes:
@@ -88,7 +88,7 @@ def choose_schedule(
     *,
     is_induced: bool,
     labels: npt.NDArray[np.int64] | None = None,
-) -> Choice:
+) -> CostedSchedule:
     """Choose among the schedules of a pattern by the costs of sampled descents.
 
     Those are tried whose steps have edges with many before them as early as can be.
@@ -105,7 +105,7 @@ def choose_schedule(
 
 def choose_together(
     rows: SimpleGraph, patterns: Sequence[Pattern], *, is_induced: bool
-) -> list[Choice]:
+) -> list[CostedSchedule]:
     """Choose a schedule of each pattern, so that loops that they share pay once.
 
     The dearest pattern chooses first; of the steps that a schedule begins with as one
@@ -118,25 +118,25 @@ def choose_together(
     """
     tried = [_tried(rows, pattern, is_induced, None) for pattern in patterns]
     least = [min(choice.cost for choice in some) for some in tried]
-    chosen: dict[int, Choice] = {}
+    chosen: dict[int, CostedSchedule] = {}
     for place in sorted(range(len(patterns)), key=lambda k: -least[k]):
         before = list(chosen.values())
         chosen[place] = min(tried[place], key=lambda it: _own_cost(it, before))
     return [chosen[place] for place in range(len(patterns))]
 
 
-def tasks_of(choices: Sequence[Choice]) -> list[Task]:
+def tasks_of(choices: Sequence[CostedSchedule]) -> list[CountTask]:
     """Return what is to be written for some choices, numbered in their order."""
-    return [Task(it.schedule, it.tail, place) for place, it in enumerate(choices)]
+    return [CountTask(it.schedule, it.tail, place) for place, it in enumerate(choices)]
 
 
-def _own_cost(choice: Choice, before: Sequence[Choice]) -> float:
+def _own_cost(choice: CostedSchedule, before: Sequence[CostedSchedule]) -> float:
     """Return the cost of the steps that no choice before begins with."""
     shared = max((_num_shared(choice, other) for other in before), default=0)
     return sum(choice.costs[shared:])
 
 
-def _num_shared(choice: Choice, other: Choice) -> int:
+def _num_shared(choice: CostedSchedule, other: CostedSchedule) -> int:
     """Return how many loops two choices begin with alike."""
     most = min(len(it.trips) - it.tail for it in (choice, other))
     for step in range(most):
@@ -150,7 +150,7 @@ def _tried(
     pattern: Pattern,
     is_induced: bool,
     labels: npt.NDArray[np.int64] | None,
-) -> list[Choice]:
+) -> list[CostedSchedule]:
     """Return the schedules that are worth a look, each with the tail that costs least."""
     known = schedules(pattern, is_induced=is_induced)
     ranked = sorted(known, key=lambda it: [-bits.bit_count() for bits in it.needed])
@@ -168,7 +168,7 @@ def _shares(pattern: Pattern, labels: npt.NDArray[np.int64] | None) -> list[floa
 
 def _costed(
     rows: SimpleGraph, schedule: Schedule, num_schedules: int, shares: list[float]
-) -> Choice:
+) -> CostedSchedule:
     size = len(schedule.order)
     trips, work = np.zeros(size), np.zeros(size)
     longest = int(np.diff(rows.indptr).max(initial=0))
@@ -185,7 +185,7 @@ def _costed(
         work[1:] *= kept[:-1]
     most = longest_tail(schedule, longest)
     choices = [
-        Choice(schedule, tail, tuple(trips.tolist()), tuple(work.tolist()), num_schedules)
+        CostedSchedule(schedule, tail, tuple(trips.tolist()), tuple(work.tolist()), num_schedules)
         for tail in range(1, most + 1)
     ]
     return min(choices, key=lambda it: it.cost)

@@ -28,8 +28,8 @@ from graphsys.mining.compiler.tail import count_tail
 _IMPORTS = """\
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.mining.sets import has, intersect, intersect_size, subtract
-from graphsys.kernels.cpu.mining.squares import place_of
-from graphsys.kernels.cpu.mining.wide import add_wide
+from graphsys.kernels.cpu.mining.four_cycles import place_of
+from graphsys.kernels.cpu.mining.big_counts import add_wide
 from graphsys.kernels.jit import lean_jit
 import numpy as np
 
@@ -56,7 +56,7 @@ STOP = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CountTask:
     """A schedule, and how its matches are counted.
 
     Attributes:
@@ -80,7 +80,7 @@ class Task:
         return self.tail == 1 and not self.schedule.is_filtered(self.num_loops)
 
 
-def kernel_text(tasks: Sequence[Task], *, is_told: bool = False) -> tuple[str, int]:
+def kernel_text(tasks: Sequence[CountTask], *, is_told: bool = False) -> tuple[str, int]:
     """Return the text of the kernel of some tasks, and how many sets of scratch it needs.
 
     One task with a tail of 0 gives a kernel that calls ``visit`` with each match.
@@ -103,15 +103,15 @@ def kernel_text(tasks: Sequence[Task], *, is_told: bool = False) -> tuple[str, i
     return head + "\n".join([*scratch, *text.lines]) + "\n", text.num_scratch
 
 
-def _by_condition(tasks: Sequence[Task], step: int) -> list[list[Task]]:
+def _by_condition(tasks: Sequence[CountTask], step: int) -> list[list[CountTask]]:
     """Return tasks whose loops of a step are one loop."""
-    alike: dict[tuple[object, ...], list[Task]] = {}
+    alike: dict[tuple[object, ...], list[CountTask]] = {}
     for task in tasks:
         alike.setdefault(task.schedule.condition(step), []).append(task)
     return list(alike.values())
 
 
-def _loops(text: Text, known: Known, tasks: list[Task], step: int) -> None:
+def _loops(text: Text, known: Known, tasks: list[CountTask], step: int) -> None:
     """Write what is in the loop of a step, for tasks that are one so far."""
     schedule = tasks[0].schedule
     if schedule.label(step) >= 0 and step == 0:
@@ -129,7 +129,7 @@ def _loops(text: Text, known: Known, tasks: list[Task], step: int) -> None:
         _next_loop(text, known, alike, step + 1)
 
 
-def _next_loop(text: Text, known: Known, tasks: list[Task], step: int) -> None:
+def _next_loop(text: Text, known: Known, tasks: list[CountTask], step: int) -> None:
     """Write the loop of a step, in that of the one before."""
     schedule = tasks[0].schedule
     own = known[Key.of(schedule, step, step - 1)]
@@ -171,7 +171,7 @@ def _skip_others(text: Text, schedule: Schedule, step: int) -> None:
             text.add(step + 1, "continue")
 
 
-def _make_sets(text: Text, known: Known, task: Task, step: int) -> None:
+def _make_sets(text: Text, known: Known, task: CountTask, step: int) -> None:
     """Make all sets whose last step is bound now, for the steps to come."""
     last = len(task.schedule.order) - 1
     for later in range(step + 1, last + 1):
@@ -189,7 +189,7 @@ def _visit(text: Text, schedule: Schedule) -> None:
     text.add(last, "visit(image, own, data)")
 
 
-def _count(text: Text, known: Known, task: Task) -> None:
+def _count(text: Text, known: Known, task: CountTask) -> None:
     """Write how often the last steps can be done, in the loop of the one before them."""
     depth = task.num_loops - 1
     if task.tail > 1:
@@ -206,7 +206,7 @@ def _count(text: Text, known: Known, task: Task) -> None:
         text.add(0, f"add_wide(found, {task.place}, t{task.place})")
 
 
-def _count_filtered(text: Text, known: Known, task: Task) -> None:
+def _count_filtered(text: Text, known: Known, task: CountTask) -> None:
     """Write a loop over the last step's set that counts the nodes that will do."""
     last = task.num_loops
     own = known[Key.of(task.schedule, last, last - 1)]
@@ -217,7 +217,7 @@ def _count_filtered(text: Text, known: Known, task: Task) -> None:
     text.add(last, f"t{task.place} += 1")
 
 
-def _count_last(text: Text, known: Known, task: Task) -> None:
+def _count_last(text: Text, known: Known, task: CountTask) -> None:
     """Write how many nodes the last step can be."""
     schedule, last = task.schedule, task.num_loops
     depth, total = last - 1, f"t{task.place}"

@@ -23,7 +23,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class SharedTail:
     """A set that some of the last steps have.
 
     Attributes:
@@ -77,7 +77,7 @@ def count_tail(text: Text, known: Known, schedule: Schedule, num: int) -> str:
     return f"({total}) // {divisor}" if divisor > 1 else total
 
 
-def _groups(known: Known, schedule: Schedule, num: int) -> list[Together]:
+def _groups(known: Known, schedule: Schedule, num: int) -> list[SharedTail]:
     """Return the different sets of the last steps."""
     size = len(schedule.order)
     first = size - num
@@ -89,11 +89,11 @@ def _groups(known: Known, schedule: Schedule, num: int) -> list[Together]:
         bound = schedule.above[steps[-1]] | schedule.below[steps[-1]]
         others = frozenset(k for k in schedule.can_be_same(steps[0]) if k < first)
         is_ordered = len(steps) > 1 and bool(bound >> steps[0] & 1)
-        found.append(Together(known[key], len(steps), is_ordered, others))
+        found.append(SharedTail(known[key], len(steps), is_ordered, others))
     return found
 
 
-def _sizes(text: Text, groups: list[Together], depth: int) -> dict[Mask, str]:
+def _sizes(text: Text, groups: list[SharedTail], depth: int) -> dict[Mask, str]:
     """Write how many nodes some sets share, for all choices of sets."""
     sizes: dict[Mask, str] = {}
     shared: dict[Mask, Set] = {}

@@ -16,7 +16,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.kernels.cpu.mining.images import find_images
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.mining.frequent.labeled_pattern import (
     LabeledPattern,
     canonical,
@@ -87,7 +87,7 @@ def frequent_patterns(
         )
     rows = labeled_rows(graph_of(graph), labels, has_edge_labels=edge_labels)
     with ThreadTeam(num_threads) as team:
-        found = _Search(rows, support, max_edges, team).run()
+        found = _PatternGrowth(rows, support, max_edges, team).run()
     named = [
         FrequentPattern(
             pattern=pattern.text(rows.node_names, rows.edge_names),
@@ -99,7 +99,7 @@ def frequent_patterns(
     return sorted(named, key=lambda it: (it.num_edges, -it.support, it.pattern))
 
 
-class _Search:
+class _PatternGrowth:
     """Growth of patterns depth first, so that few of them hold masks at a time."""
 
     def __init__(

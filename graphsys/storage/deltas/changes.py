@@ -22,9 +22,9 @@ from graphsys.storage.deltas.edges import (
     ReadFile,
     read_changes,
 )
-from graphsys.storage.deltas.kept import KeptMerges, Merge
-from graphsys.storage.deltas.places import (
-    EdgePlaces,
+from graphsys.storage.deltas.merge_cache import Merge, MergeCache
+from graphsys.storage.deltas.positions import (
+    EdgePositions,
     bucket_places,
     gone_places,
     index_places,
@@ -38,7 +38,7 @@ from graphsys.storage.stored_edges import EdgeReader
 from graphsys.storage.views import EdgeBucket, Index, empty_bucket
 
 
-class Changes:
+class DeltaMerge:
     """Merges the deltas of a store into what is read from it.
 
     Args:
@@ -57,7 +57,7 @@ class Changes:
         stored: EdgeReader,
         read: ReadFile,
         until: int | None = None,
-        kept: KeptMerges | None = None,
+        kept: MergeCache | None = None,
     ) -> None:
         self._kept = kept
         self._manifest, self._stored, self._read = manifest, stored, read
@@ -65,7 +65,7 @@ class Changes:
         self._space = MergedSpace(root / f"gen-{manifest.generation}")
         self._changes: dict[tuple[str, str], EdgeChanges | None] = {}
         self._rows: dict[tuple[str, str], RowChanges] = {}
-        self._places: dict[str, EdgePlaces] = {}
+        self._places: dict[str, EdgePositions] = {}
         self._indexes: dict[tuple[str, str, int], Index] = {}
         self._joined: dict[tuple[str, str], Index] = {}
 
@@ -317,7 +317,7 @@ class Changes:
     def _has_further(self, entry: EdgeTypeEntry) -> bool:
         return bool(entry.columns.keys() - set(TRAVELLING))
 
-    def _edge_places(self, name: str) -> EdgePlaces:
+    def _edge_places(self, name: str) -> EdgePositions:
         if name not in self._places:
             split = self._manifest.edge_types[name].counting_split
             changes = self.of(name, split)
@@ -340,7 +340,7 @@ class Changes:
                     changes.dst[added] - changes.dst_offsets[j],
                     None if relation is None else relation[added],
                 )
-            self._places[name] = EdgePlaces(dropped, places)
+            self._places[name] = EdgePositions(dropped, places)
         return self._places[name]
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.storage.deltas.layout import added_file, removed_file
 from graphsys.storage.deltas.order import edge_order, parts_of
-from graphsys.storage.first_look import check_added, check_removed
+from graphsys.storage.integrity import check_added, check_removed
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest
 from graphsys.storage.views import EdgeBucket, bucket_of
 

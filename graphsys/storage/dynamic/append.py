@@ -22,9 +22,9 @@ from graphsys.storage.delta_entry import DeltaEntry
 from graphsys.storage.deltas.edges import TRAVELLING
 from graphsys.storage.deltas.layout import FORMAT_VERSION, added_file, removed_file
 from graphsys.storage.deltas.order import edge_order
+from graphsys.storage.dynamic.append_input import AppendedEdges, AppendInput
 from graphsys.storage.dynamic.deletions import Deletions, check_policy
 from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
-from graphsys.storage.dynamic.given import Given, GivenEdges
 from graphsys.storage.dynamic.new_nodes import write_new_nodes
 from graphsys.storage.dynamic.schema import as_stored, weights_as_stored
 from graphsys.storage.manifest import MANIFEST_NAME, EdgeTypeEntry, Manifest, NodeTypeEntry
@@ -113,7 +113,7 @@ class _DeltaWriter:
 
     def __init__(self, graph: Graph, transaction: DeltaTransaction) -> None:
         self._graph, self._transaction = graph, transaction
-        self.given = Given(graph, transaction)
+        self.given = AppendInput(graph, transaction)
         self.deletions = Deletions(graph, self.given)
         self.entry = DeltaEntry(number=transaction.number)
 
@@ -172,7 +172,7 @@ class _DeltaWriter:
             self.entry.node_splits[name] = gains
 
     def _with_relations(
-        self, name: str, entry: EdgeTypeEntry, edges: GivenEdges
+        self, name: str, entry: EdgeTypeEntry, edges: AppendedEdges
     ) -> EdgeTypeEntry:
         known = entry.relations
         if known is None:
@@ -186,7 +186,7 @@ class _DeltaWriter:
         self,
         name: str,
         split: str,
-        edges: GivenEdges,
+        edges: AppendedEdges,
         entry: EdgeTypeEntry,
         node_types: Mapping[str, NodeTypeEntry],
     ) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from graphsys.core.memory import parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
-from graphsys.storage.deltas.kept import remove_kept
 from graphsys.storage.deltas.layout import before_deltas
+from graphsys.storage.deltas.merge_cache import remove_kept
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource

@@ -16,7 +16,7 @@ from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.rows import splice as kernels
 from graphsys.storage.deltas.edges import bucket_numbers, read_added, read_removed
 from graphsys.storage.deltas.layout import before_deltas
-from graphsys.storage.dynamic.given import Given
+from graphsys.storage.dynamic.append_input import AppendInput
 from graphsys.storage.dynamic.schema import edge_type_of
 from graphsys.storage.manifest import EdgeTypeEntry
 from graphsys.storage.mapped_files import MappedFiles
@@ -52,7 +52,7 @@ class Wanted:
 
 
 @dataclass
-class Found:
+class FoundEdges:
     """Stored edges to remove from one split.
 
     Attributes:
@@ -98,7 +98,7 @@ class Deletions:
     """
 
     graph: Graph
-    given: Given
+    given: AppendInput
     num_missing: int = 0
     _wanted: dict[str, list[Wanted]] = field(default_factory=dict)
     _first_missing: tuple[Any, Any] | None = None
@@ -120,7 +120,7 @@ class Deletions:
                 name = edge_type_of(self.graph.manifest, chunk.edge_type)
                 self._wanted.setdefault(name, []).append(self._of(chunk, name, source.name))
 
-    def find(self) -> Iterator[tuple[str, str, Found]]:
+    def find(self) -> Iterator[tuple[str, str, FoundEdges]]:
         """Yield the edges to remove, by edge type and split."""
         for name, pieces in self._wanted.items():
             wanted = _joined(pieces)
@@ -205,7 +205,7 @@ class SplitSearch:
             self._graph.manifest, self._name, self._split, self._files.batch, None
         )
 
-    def find(self, wanted: Wanted, num_hits: Ints) -> Found:
+    def find(self, wanted: Wanted, num_hits: Ints) -> FoundEdges:
         """Return the edges to remove; add to the hits of each deletion."""
         pieces = [*self._in_buckets(wanted), *self._in_deltas(wanted)]
         hits = np.concatenate([hit for hit, _ in pieces] or [np.empty(0, np.int64)])
@@ -226,7 +226,7 @@ class SplitSearch:
         is_new = np.ones(len(hits), dtype=bool)
         is_new[1:] = (place[:, 1:] != place[:, :-1]).any(axis=0)
         kept = order[is_new]
-        return Found(
+        return FoundEdges(
             **{key: values[kept] for key, values in columns.items()},
             time=None if time is None else time[kept],
         )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from graphsys.core import ownership
 from graphsys.core.errors import OutputExistsError
-from graphsys.storage.deltas.kept import remove_kept
 from graphsys.storage.deltas.layout import delta_folder
+from graphsys.storage.deltas.merge_cache import remove_kept
 from graphsys.storage.folder_kinds import is_delta_part, require_outside
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.manifest import Manifest

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.storage.deltas.layout import in_delta
+from graphsys.storage.dynamic.append_input import AppendedNodes
 from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
-from graphsys.storage.dynamic.given import GivenNodes
 from graphsys.storage.dynamic.node_finder import NodeFinder
 from graphsys.storage.dynamic.schema import as_stored
 from graphsys.storage.manifest import (
@@ -30,7 +30,7 @@ _MEMORY = 1 << 62
 def write_new_nodes(
     graph: Graph,
     finder: NodeFinder,
-    given: GivenNodes | None,
+    given: AppendedNodes | None,
     transaction: DeltaTransaction,
 ) -> NodeTypeEntry:
     """Write the new nodes of a type and return the manifest's entry of the type.
@@ -114,11 +114,11 @@ def _fill(
     tables: NodeTables,
     graph: Graph,
     finder: NodeFinder,
-    given: GivenNodes | None,
+    given: AppendedNodes | None,
     entry: NodeTypeEntry,
 ) -> None:
     kinds = _column_types(graph, finder.node_type) if entry.columns else {}
-    given = given or GivenNodes()
+    given = given or AppendedNodes()
     is_told = False
     for chunk, ids in zip(given.chunks, given.ids, strict=True):
         places = ids.settle() - finder.num_known

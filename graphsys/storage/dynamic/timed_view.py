@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu.rows import kept as kernels
+from graphsys.kernels.cpu.rows import row_filter as kernels
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.deltas.splice import MergedSpace
 from graphsys.storage.manifest import Manifest

@@ -23,7 +23,7 @@ _MAX_SHARD_BITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _IdBatch:
     rows_begin: int
     num_rows: int
     entries_begin: int  # counted in entries, over all batches
@@ -65,7 +65,7 @@ class StringIds:
         self._lengths = scratch.file("lengths")
         self._weights = scratch.file("weights")
         self._bytes = scratch.file("bytes")
-        self._batches: list[_Batch] = []
+        self._batches: list[_IdBatch] = []
         self._num_entries = 0
         self._shard_bits = 0
 
@@ -81,7 +81,7 @@ class StringIds:
         hashes = np.empty(len(strings), dtype=np.uint64)
         hashing.hash_strings(offsets, data, hashes)
         self._batches.append(
-            _Batch(
+            _IdBatch(
                 self._rows.append(rows),
                 len(rows),
                 self._num_entries,
@@ -137,7 +137,7 @@ class StringIds:
             dictionary.merge_shards(shards, values, cursors, entries)
             yield entries[self._rows.read(batch.rows_begin, batch.num_rows, np.uint32)]
 
-    def _hashes_of(self, batch: _Batch) -> npt.NDArray[np.uint64]:
+    def _hashes_of(self, batch: _IdBatch) -> npt.NDArray[np.uint64]:
         return self._hashes.read(8 * batch.entries_begin, batch.num_entries, np.uint64)
 
     def _shards(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
@@ -162,7 +162,7 @@ class StringIds:
         records = Segments(self._scratch, "shards", dtypes, num_shards)
         texts = Segments(self._scratch, "texts", {"text": np.dtype(np.uint8)}, num_shards)
 
-        def group(batch: _Batch) -> tuple[Any, ...]:
+        def group(batch: _IdBatch) -> tuple[Any, ...]:
             starts = np.zeros(num_shards + 1, dtype=np.int64)
             order = np.empty(batch.num_entries, dtype=np.uint32)
             shards = self._shards(self._hashes_of(batch))

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.checksums import digest
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
-from graphsys.core.notes import note
 from graphsys.core.plain_files import parse_json
 from graphsys.core.remote.locations import Location, Place, is_remote, new_progress
 from graphsys.core.threads import map_in_order

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from graphsys.core.arrays import load_array
+from graphsys.core.caller_warnings import note
 from graphsys.core.checksums import PREFIX, file_digest
 from graphsys.core.errors import CorruptStoreError
-from graphsys.core.notes import note
 from graphsys.core.threads import map_in_order
 from graphsys.storage.checked_files import CheckedFiles
 from graphsys.storage.folder_kinds import RUN_NAME

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core import ownership
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import OutputExistsError
-from graphsys.core.notes import note
 from graphsys.core.plain_files import read_json
 from graphsys.storage.folder_kinds import RUN_NAME, is_run_part
 from graphsys.storage.transaction import disk_errors, sync_folder

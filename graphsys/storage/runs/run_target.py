@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.remote.publishing import generation_folder, own_number, published
-from graphsys.storage.runs.far_checkpoint import require_checkpoint, settings_folder
+from graphsys.storage.runs.remote_checkpoint import require_checkpoint, settings_folder
 
 
 @contextlib.contextmanager

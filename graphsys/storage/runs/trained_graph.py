@@ -6,7 +6,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.remote.locations import is_remote
-from graphsys.storage.dynamic.earlier import EarlierGraph
+from graphsys.storage.dynamic.snapshot import SnapshotGraph
 from graphsys.storage.dynamic.timed_view import TimedGraph
 from graphsys.storage.reader import Graph
 
@@ -31,4 +31,4 @@ def open_trained_graph(stated: Mapping[str, Any], run: Path) -> Graph:
     graph = Graph(path)
     if stated.get("window"):
         return TimedGraph(graph, *stated["window"])
-    return EarlierGraph.of(graph, stated.get("fingerprint")) or graph
+    return SnapshotGraph.of(graph, stated.get("fingerprint")) or graph

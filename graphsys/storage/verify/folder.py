@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
-from graphsys.core.notes import note
 from graphsys.core.ownership import claimed_objects
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Location, Place, is_remote

@@ -119,7 +119,7 @@ def _model(topology: Any, num_edges: int, size: str) -> Work:
 
     from graphsys.analysis.model.devices import GPUS
     from graphsys.analysis.model.row_model import RowModel
-    from graphsys.core.visits import RowVisit
+    from graphsys.core.row_trace import RowVisit
 
     rows = topology.csr("in")
     lengths = np.diff(rows.indptr.astype(np.int64))

@@ -36,7 +36,7 @@ from bench.child import tree_bytes
 from bench.limits import measure_limits
 from bench.output import commit, keep_record, refuse_dirty_tree, result_path, stamp
 from graphsys.core.memory import format_bytes, parse_bytes
-from graphsys.planning.task import Task, store_bytes
+from graphsys.planning.task import Workload, store_bytes
 
 PEERS: Final[dict[str, str]] = {}
 SLACK: Final = 32 * 10**6
@@ -104,7 +104,7 @@ def _require_room(setting: Setting, names: list[str]) -> None:
 def _room(setting: Setting, names: list[str]) -> int:
     """Return the bytes of the store and of the step that takes most beside it."""
     nodes = 1 << setting.scale
-    task = Task(
+    task = Workload(
         num_nodes=nodes, num_edges=setting.num_edges, machines=1, memory=0,
         partitions=setting.partitions, dim=DIM, supersteps=ITERATIONS,
     )  # fmt: skip

@@ -141,7 +141,7 @@ def read(graph: str, what: str, how: str) -> Outcome:
     keeps that. The page cache holds all files, of either store, since the first time.
     """
     from graphsys.storage import Graph
-    from graphsys.storage.deltas.kept import kept_bytes, remove_kept
+    from graphsys.storage.deltas.merge_cache import kept_bytes, remove_kept
 
     with Graph(graph) as opened:  # compiles
         seeds = _seeds(opened) if what == "sampling" else None

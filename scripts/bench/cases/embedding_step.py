@@ -131,7 +131,7 @@ def _prepare(graph: str, chunk: int) -> tuple[Any, ...]:
     import graphsys
     from graphsys.core.types import Bucket
     from graphsys.embedding import EmbeddingConfig
-    from graphsys.embedding.context import TrainingContext
+    from graphsys.embedding.context import EmbeddingContext
     from graphsys.embedding.data.schedule import BucketTask
     from graphsys.embedding.model import relation_sets
     from graphsys.embedding.rows.table_files import TableFiles
@@ -147,7 +147,7 @@ def _prepare(graph: str, chunk: int) -> tuple[Any, ...]:
     )
     model = relation_sets(opened, config)
     part = (model[0].edge_type.src_type, 0)
-    context = TrainingContext(
+    context = EmbeddingContext(
         path=Path(graph), graph=opened, config=config, model=model, steps=[]
     )
     files = TableFiles(context)

@@ -21,7 +21,7 @@ from graphsys.core.checksums import file_digest
 PEERS: dict[str, str] = {}
 _MAIN = "from graphsys.cli.main import main; raise SystemExit(main())"
 _NO_LOOK = (
-    "from graphsys.storage.first_look import FirstLook; "
+    "from graphsys.storage.integrity import FirstLook; "
     "FirstLook.require = lambda *arguments: None; "
 )
 

@@ -103,7 +103,7 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
     from graphsys.gnn import GnnConfig
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.training.api import build_context
-    from graphsys.gnn.training.trainer import Trainer
+    from graphsys.gnn.training.trainer import GnnTrainer
 
     config = GnnConfig(
         model="sage", dim=DIM, layers=3, fanouts=FANOUTS, batch_size=BATCH_SIZE, lr=0.003,
@@ -113,7 +113,7 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
     def run() -> Outcome:
         with kernel_threads(num_cores()):
             context = build_context(graph, config, is_checking=False)
-            trainer = Trainer(context)
+            trainer = GnnTrainer(context)
             seeds = [{"node": batch} for batch in batches]
             losses = []
 

@@ -65,7 +65,7 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     from graphsys.gnn import GnnConfig
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.training.api import build_context
-    from graphsys.gnn.training.trainer import Trainer
+    from graphsys.gnn.training.trainer import GnnTrainer
     from graphsys.storage.reader import Graph
 
     config = GnnConfig(
@@ -80,7 +80,7 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     table_bytes = 4 * DIM * graph.num_nodes
     with kernel_threads(num_cores()):
         context = build_context(graph, config, is_checking=False)
-        trainer = Trainer(replace(context, path=path))
+        trainer = GnnTrainer(replace(context, path=path))
         _losses(trainer, batches[:_WARM])
         limit = data_bytes() + max(int(SHARE * table_bytes), LEAST)
         if path is not None:

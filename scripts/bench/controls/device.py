@@ -22,7 +22,7 @@ import numba
 import numpy as np
 
 from graphsys.core.events import count, is_asked, launched, observe, span
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 
 THREADS = 256
 """Threads of a CTA, as in the engine's kernels."""

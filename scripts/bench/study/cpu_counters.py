@@ -26,8 +26,8 @@ from numba import njit
 
 from graphsys.analysis.model.caches import CacheModel, Caches
 from graphsys.analysis.model.devices import Gpu
-from graphsys.analysis.model.simt import LaunchShape
-from graphsys.core.visits import RowVisit
+from graphsys.analysis.model.simt import SimtLaunch
+from graphsys.core.row_trace import RowVisit
 from graphsys.kernels.cpu.simt import caches as kernels
 
 CALLS = {"x86_64": 298, "aarch64": 241}
@@ -162,7 +162,7 @@ def predicted(traversal: Traversal, first: Cache, last: Cache) -> tuple[int, int
         name="one core", num_sms=1, max_threads=32, max_ctas=1, registers=1 << 16,
         register_unit=256, shared_bytes=1 << 16, reserved_bytes=0,
     )  # fmt: skip
-    model = CacheModel(alone, caches, sms=1, shape=LaunchShape(threads=32))
+    model = CacheModel(alone, caches, sms=1, shape=SimtLaunch(threads=32))
     visit = RowVisit(
         superstep=0, kind="pull", lengths=np.diff(traversal.starts),
         starts=traversal.starts[:-1], indices=traversal.indices.astype(np.int64),

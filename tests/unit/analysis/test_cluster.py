@@ -10,7 +10,7 @@ from graphsys.analysis.cluster import cluster_of
 from graphsys.analysis.files import read_report, report_schema
 from graphsys.analysis.profile import profile
 from graphsys.core.events import Event, add_event, count, ended, recording, span
-from graphsys.distributed.seen import recorded, tell_parts, tell_trainers
+from graphsys.distributed.profile_events import recorded, tell_parts, tell_trainers
 from tests.unit.analysis.schemas import violations
 
 

@@ -40,7 +40,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def streamed(plan: Any, topology: Topology, _: int | None) -> budget.Choice:
+def streamed(plan: Any, topology: Topology, _: int | None) -> budget.MemoryPlan:
     """Choose to stream whatever there is."""
     choice = budget.choose(plan, topology, None)
     return replace(choice, mode="streamed", budget=0)

@@ -8,7 +8,7 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.events import recording
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.engine import algorithms
 from graphsys.engine.topology import Topology
 

@@ -10,7 +10,7 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.events import recording
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.sampling import NeighborSampler
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store

@@ -107,7 +107,7 @@ def at_epochs(epoch: int, do: Callable[[], None], work: Callable[[], int]) -> No
     commit = runs.commit
     seen: list[int] = []
 
-    def noted(path: Path, state: runs.RunState) -> None:
+    def noted(path: Path, state: runs.EmbeddingRunState) -> None:
         commit(path, state)
         if state.epoch >= epoch and not seen:
             seen.append(epoch)

@@ -13,9 +13,9 @@ from graphsys.storage import Graph
 from tests.syncs import require_durable_commits, watch_disk
 
 
-def make_run(path: Path, epoch: int) -> runs.RunState:
+def make_run(path: Path, epoch: int) -> runs.EmbeddingRunState:
     """Write a run whose one file holds its epoch."""
-    state = runs.RunState(graph={"path": "graph"}, epoch=epoch, serial=epoch)
+    state = runs.EmbeddingRunState(graph={"path": "graph"}, epoch=epoch, serial=epoch)
     name = runs.rows_file("node", 0, epoch)
     state.files = {name: runs.write_array(path / name, np.full((4, 2), epoch, np.float32))}
     (path / runs.CONFIG_NAME).write_text("dim = 2\n")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.candidate_weights import CandidateWeights
 from graphsys.kernels.cpu.embedding.known import Masks
 from graphsys.kernels.cpu.embedding.losses import (
     logistic_losses,
@@ -108,13 +108,13 @@ def pools_of(kept: int, temperatures: list[float]) -> Any:
     return formula
 
 
-PLAIN: Final = Counting(
+PLAIN: Final = CandidateWeights(
     Masks(np.empty(0, np.int64), np.empty(0, np.int32)), np.zeros(0, np.int64),
     np.zeros(0, np.int64), False, np.empty(0, np.float32),
 )  # fmt: skip
 
 
-def counting_of(kept: int, temperatures: list[float]) -> Counting:
+def counting_of(kept: int, temperatures: list[float]) -> CandidateWeights:
     begins, num_kept = np.array([0, 3, 7]), np.array([0, kept])
     return PLAIN._replace(
         begins=begins, num_kept=num_kept, has_hard=kept > 0,
@@ -123,7 +123,7 @@ def counting_of(kept: int, temperatures: list[float]) -> Counting:
 
 
 SHARP: Final = [0.5, 0.0, 2.0]
-CASES: dict[str, tuple[Callable[..., Any], Any, Counting, int]] = {
+CASES: dict[str, tuple[Callable[..., Any], Any, CandidateWeights, int]] = {
     "softmax": (softmax, softmax_of, PLAIN, 0),
     "logistic": (logistic, logistic_of, PLAIN, 0),
     "ranking": (ranking, ranking_of, PLAIN, 0),

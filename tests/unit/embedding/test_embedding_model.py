@@ -168,15 +168,15 @@ def test_a_resumed_run_with_all_of_it_is_bit_equal(
         checkpoint_seconds=0.0,
     )
     train(market, config, tmp_path / "whole")
-    end = runs.RunState.end_epoch
+    end = runs.EmbeddingRunState.end_epoch
 
-    def interrupted(self: runs.RunState) -> None:
+    def interrupted(self: runs.EmbeddingRunState) -> None:
         end(self)
         if self.epoch == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs.RunState, "end_epoch", interrupted)
+        patch.setattr(runs.EmbeddingRunState, "end_epoch", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(market, config, tmp_path / "part")
     train(market, config, tmp_path / "part", resume=True)

@@ -8,7 +8,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.data.id_join import match_ids
-from graphsys.embedding.training.hooks.incremental import EarlierEdges
+from graphsys.embedding.training.hooks.incremental import KnownEdges
 from graphsys.storage.reader import Graph
 from tests.unit.embedding.triple_graphs import TRIPLE, Triples, read_triples, write
 
@@ -27,7 +27,7 @@ def origins(graph: Graph, old: Graph) -> list[Any]:
 def new_triples(graph: Graph, old: Graph) -> list[tuple[Any, str, Any]]:
     """Return the new edges as sorted triples of ids."""
     origin, ids = origins(graph, old), graph.node_ids("entity").to_pylist()
-    earlier = EarlierEdges(graph, TRIPLE, "train", old)
+    earlier = KnownEdges(graph, TRIPLE, "train", old)
     names = graph.relations(TRIPLE) or [""]
     offsets, result = graph.offsets("entity"), []
     for i, j in graph.buckets(TRIPLE):
@@ -86,7 +86,7 @@ def test_all_edges_of_a_split_that_the_old_graph_lacks_are_new(tmp_path: Path) -
     graph = write(tmp_path / "new", triples)
     earlier = write(tmp_path / "old", {"train": triples, "other": triples})
     bucket, origin = graph.bucket(TRIPLE, 0, 0), origins(graph, earlier)[0]
-    lookup = EarlierEdges(graph, TRIPLE, "elsewhere", earlier)
+    lookup = KnownEdges(graph, TRIPLE, "elsewhere", earlier)
     assert lookup.new_rows(bucket, origin, origin).tolist() == [0, 1]
 
 

@@ -15,7 +15,7 @@ from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
 from graphsys.embedding.training.api import open_context
 from graphsys.embedding.training.buffer import PartitionBuffer
-from graphsys.storage.grouped.meeting_view import MeetingGraph
+from graphsys.storage.grouped.pair_view import PairGraph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
@@ -35,7 +35,7 @@ def test_every_epoch_sees_every_edge_once_in_groups_of_its_own(
     config = dataclasses.replace(config, partition_groups=3)
     context = open_context(stored, config, tmp_path / "run")
     graph = context.graph
-    assert isinstance(graph, MeetingGraph)
+    assert isinstance(graph, PairGraph)
     assert context.regroup is not None
     name = graph.edge_type_name(context.model[0].edge_type)
     total, seen = stored.num_edges_of(name, "train"), set()
@@ -65,7 +65,7 @@ def test_every_epoch_sees_every_edge_once_in_groups_of_its_own(
     assert len(seen) > 3
     context.regroup(0)
     again = open_context(stored, config, tmp_path / "run").graph
-    assert isinstance(again, MeetingGraph)
+    assert isinstance(again, PairGraph)
     assert [again.members("entity", k) for k in range(12)] == [
         graph.members("entity", k) for k in range(12)
     ]  # drawn from seed and epoch alone

@@ -9,7 +9,7 @@ import pytest
 
 from graphsys import gnn
 from graphsys.core.types import EdgeType
-from graphsys.gnn import GnnConfig, layer_by_layer
+from graphsys.gnn import GnnConfig, layerwise_passes
 from graphsys.storage import NodeChunk
 from tests.stores import edge_chunk, make_store
 
@@ -62,7 +62,7 @@ def test_a_batch_of_lonely_nodes_trains_and_has_rows(
     report = gnn.train(library, config, tmp_path / "run")
     assert np.isfinite(report.metrics["loss"])
     among_others = gnn.open_run(tmp_path / "run").output()
-    monkeypatch.setattr(layer_by_layer, "_NODES_AT_A_TIME", 1)
+    monkeypatch.setattr(layerwise_passes, "_NODES_AT_A_TIME", 1)
     alone = gnn.open_run(tmp_path / "run").output()
     assert np.isfinite(among_others).all()
     assert alone == pytest.approx(among_others, abs=1e-5)

@@ -14,7 +14,7 @@ from graphsys import gnn
 from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
-from graphsys.gnn.inference import whole_input
+from graphsys.gnn.layerwise_inference import whole_input
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.link_ranking import recommend_pairs
 from graphsys.gnn.tasks.pair_losses import pair_loss

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.context import TrainingContext
-from graphsys.gnn.layer_by_layer import LayerByLayer
+from graphsys.gnn.context import GnnContext
+from graphsys.gnn.layerwise_passes import LayerByLayer
 from graphsys.gnn.training.api import build_context
-from graphsys.gnn.training.shared_output import Turns
+from graphsys.gnn.training.shared_output import SharingPolicy
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
@@ -53,7 +53,7 @@ class Thread:
         rows[:] = np.concatenate(found)
 
 
-def context_of(graph: Graph, **changes: Any) -> TrainingContext:
+def context_of(graph: Graph, **changes: Any) -> GnnContext:
     config = GnnConfig(dim=8, batch_size=8, fanouts=(3, 3), threads=1, **changes)
     context = build_context(graph, config)
     context.network.eval()
@@ -122,7 +122,7 @@ def test_shares_are_whole_batches_of_about_as_much_work(groups: Store) -> None:
 
 def test_the_faster_way_is_taken_after_both_were_tried() -> None:
     for shared_s, alone_s in ((1.0, 2.0), (2.0, 1.0)):
-        turns, taken = Turns(), []
+        turns, taken = SharingPolicy(), []
         for _ in range(7):
             taken.append(turns.next())
             turns.tell(shared_s if taken[-1] else alone_s, is_shared=taken[-1])

@@ -24,7 +24,7 @@ from graphsys.mining.frequent.labeled_pattern import (
     orbits_of,
 )
 from graphsys.mining.frequent.labeled_rows import LabeledRows
-from graphsys.mining.frequent.search import _Search
+from graphsys.mining.frequent.search import _PatternGrowth
 from tests.stores import edge_chunk, make_store
 
 SAME = categorical_node_match("label", 0)
@@ -106,7 +106,7 @@ def test_patterns_and_supports_are_those_found_by_hand(
 ) -> None:
     labels, edges = drawn
     with ThreadTeam(threads) as team:
-        found = _Search(rows_of(labels, edges), support, 4, team).run()
+        found = _PatternGrowth(rows_of(labels, edges), support, 4, team).run()
     assert found == by_hand(labels, edges, support, 4)
 
 

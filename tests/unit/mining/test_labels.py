@@ -16,7 +16,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.types import EdgeType
 from graphsys.mining import Pattern, SimpleGraph, count, estimate, explain_count, matches
 from graphsys.mining.compiler.choose import choose_schedule
-from graphsys.mining.compiler.emit import Task
+from graphsys.mining.compiler.emit import CountTask
 from graphsys.mining.compiler.schedule import schedules
 from graphsys.mining.compiler.tail import longest_tail
 from graphsys.mining.labeled_graph import LabeledGraph
@@ -160,7 +160,7 @@ def test_counts_are_those_of_all_maps(
     graph = LabeledGraph.of(drawn.store, pattern)
     for schedule in schedules(pattern, is_induced=induced == "vertex"):
         for tail in range(1, longest_tail(schedule, graph.rows.num_nodes) + 1):
-            assert in_python([Task(schedule, tail)], graph) == [expected]
+            assert in_python([CountTask(schedule, tail)], graph) == [expected]
 
 
 @pytest.fixture(scope="module")

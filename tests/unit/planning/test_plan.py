@@ -26,7 +26,7 @@ from graphsys.planning.rates import (
     write_rates,
 )
 from graphsys.planning.sized_graph import SizedGraph, sized_topology
-from graphsys.planning.task import Task, store_bytes
+from graphsys.planning.task import Workload, store_bytes
 from graphsys.planning.verbs import train_embedding
 from graphsys.storage import Graph, ingest
 
@@ -207,7 +207,7 @@ def test_traffic_of_more_partitions_than_are_walked_is_near() -> None:
     # a buffer of two partitions: with as many again, four times the loads of half the size
     def read(partitions: int) -> float:
         for memory in range(300, 4000, 110):  # the first that fits
-            task = Task(
+            task = Workload(
                 num_nodes=10**7, num_edges=10**8, machines=1, memory=memory * 10**6,
                 partitions=partitions, dim=100, supersteps=1,
             )  # fmt: skip

@@ -50,7 +50,7 @@ class DeviceFiles(TableFiles):
         self._device.partitions.store(part, *table)
         super().store(part, table)
 
-    def flush(self, state: runs.RunState) -> None:
+    def flush(self, state: runs.EmbeddingRunState) -> None:
         """Bring the operators back, too, and make everything durable."""
         self._device.store_operators()
         super().flush(state)

@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 _BUFFER_BYTES = 32 << 20
 
 
-class Transfers:
+class DeviceCopies:
     """Copies between the host's arrays and the device's tensors, on a stream of their own.
 
     An array is copied in blocks through two pinned buffers: while one is on its way, the

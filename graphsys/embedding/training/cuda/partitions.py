@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.embedding.data.schedule import Part
-from graphsys.embedding.training.cuda.device import Transfers
+from graphsys.embedding.training.cuda.device import DeviceCopies
 
 Floats = npt.NDArray[np.float32]
 
@@ -40,7 +40,7 @@ class DevicePartitions:
         dtype: Torch dtype of rows on the device.
     """
 
-    def __init__(self, transfers: Transfers, dtype: Any) -> None:
+    def __init__(self, transfers: DeviceCopies, dtype: Any) -> None:
         self._transfers, self._dtype = transfers, dtype
         self._residents: dict[Part, Resident] = {}
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from graphsys.core.triton.device import require_device
 from graphsys.embedding.data.schedule import Part
 from graphsys.embedding.training.cuda.batches import BatchSource, Shape
-from graphsys.embedding.training.cuda.device import Transfers
+from graphsys.embedding.training.cuda.device import DeviceCopies
 from graphsys.embedding.training.cuda.operands import (
     DeviceOperators,
     DeviceTables,
@@ -55,7 +55,7 @@ class DeviceTrainer:
 
         self.dim = dim
         self.shapes = shapes or block_shapes(dim, is_bfloat16=is_bfloat16)
-        self.transfers = Transfers()
+        self.transfers = DeviceCopies()
         dtype = torch.bfloat16 if is_bfloat16 else torch.float32
         self.partitions = DevicePartitions(self.transfers, dtype)
         self.held: Collection[Part] = ()

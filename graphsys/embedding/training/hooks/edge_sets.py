@@ -7,7 +7,7 @@ import numpy as np
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.control_config import EdgeSetConfig
 from graphsys.embedding.data.edge_selection import (
     EdgePart,
@@ -19,7 +19,7 @@ from graphsys.embedding.data.edge_selection import (
 from graphsys.embedding.data.schedule import BucketTask, inside_out
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.training.hooks.incremental import read_new_edges
-from graphsys.storage.grouped.meeting_view import MeetingGraph
+from graphsys.storage.grouped.pair_view import PairGraph
 from graphsys.storage.reader import Graph
 
 
@@ -57,7 +57,7 @@ def list_steps(
     return steps
 
 
-def only_new(context: TrainingContext) -> list[BucketTask]:
+def only_new(context: EmbeddingContext) -> list[BucketTask]:
     """Return the buckets of an epoch that have new edges, once those are listed."""
     result = []
     for step in context.steps:
@@ -102,7 +102,7 @@ def _steps_of(
         if not is_chosen or split not in graph.splits(kind):
             continue
         counts = graph.bucket_counts(kind, split)
-        meets = graph if isinstance(graph, MeetingGraph) else None
+        meets = graph if isinstance(graph, PairGraph) else None
         for bucket in inside_out(Bucket(*ends) for ends in np.argwhere(counts).tolist()):
             src, dst = (kind.src_type, bucket[0]), (kind.dst_type, bucket[1])
             turn = meets.round_of(kind, bucket) if meets else 0

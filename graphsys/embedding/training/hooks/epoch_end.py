@@ -5,7 +5,7 @@ from pathlib import Path
 from graphsys.embedding import checkpoints
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.held_out_split import HELD_OUT, GraphWithHeldOut
-from graphsys.embedding.run import RunState
+from graphsys.embedding.run import EmbeddingRunState
 from graphsys.embedding.training.hook import Hook, Training
 from graphsys.embedding.training.hooks.stopping import (
     HELD_OUT_LOSS,
@@ -94,7 +94,7 @@ class EpochEnd(Hook):
         return float(metrics[name][-1][1])
 
 
-def prune_best(path: Path, config: EmbeddingConfig, state: RunState) -> None:
+def prune_best(path: Path, config: EmbeddingConfig, state: EmbeddingRunState) -> None:
     """Remove best checkpoints of before, but none that was to be preserved.
 
     The best checkpoint of a complete run is the run itself.

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from graphsys.core.arrays import distinct
 from graphsys.core.types import Bucket, EdgeType
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.edge_selection import EdgePart
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.run import RunState, find_file, read_array
+from graphsys.embedding.run import EmbeddingRunState, find_file, read_array
 from graphsys.embedding.training.hooks.warm_start import origin_file
 from graphsys.storage.manifest import file_name
 from graphsys.storage.reader import Graph
@@ -39,7 +39,7 @@ def fresh_file(edge_type: str, split: str, bucket: Bucket, serial: int) -> str:
     return f"fresh/{file_name(edge_type)}/{place}.{serial}.npy"
 
 
-def list_new_edges(context: TrainingContext, files: TableFiles, old: Graph) -> int:
+def list_new_edges(context: EmbeddingContext, files: TableFiles, old: Graph) -> int:
     """Write down which edges of every bucket are new.
 
     Args:
@@ -54,7 +54,7 @@ def list_new_edges(context: TrainingContext, files: TableFiles, old: Graph) -> i
     steps = {replace(step, part=EdgePart(), phase=0, num_edges=0) for step in context.steps}
     for step in sorted(steps, key=str):
         relations = context.model[step.edge_type]
-        earlier = EarlierEdges(graph, relations.edge_type, step.split, old)
+        earlier = KnownEdges(graph, relations.edge_type, step.split, old)
         bucket = read_bucket(graph, relations.edge_type, *step.bucket, step.split)
         ends = [
             np.asarray(files.read(functools.partial(origin_file, *part)), dtype=np.int64)
@@ -68,7 +68,7 @@ def list_new_edges(context: TrainingContext, files: TableFiles, old: Graph) -> i
 
 
 def read_new_edges(
-    path: Path, state: RunState, edge_type: str, split: str, bucket: Bucket
+    path: Path, state: EmbeddingRunState, edge_type: str, split: str, bucket: Bucket
 ) -> Rows:
     """Return which edges of a bucket are new, ascending, uint32, mapped."""
     name = find_file(state, fresh_file(edge_type, split, bucket, 0))
@@ -78,7 +78,7 @@ def read_new_edges(
     return np.asarray(rows, dtype=np.uint32)
 
 
-class EarlierEdges:
+class KnownEdges:
     """Looks up edges in an earlier graph.
 
     Args:

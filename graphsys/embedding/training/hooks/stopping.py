@@ -1,13 +1,13 @@
 """Early stopping: which checkpoint is the best so far, and when waiting is over."""
 
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.run import RunState
+from graphsys.embedding.run import EmbeddingRunState
 
 HELD_OUT_LOSS = "held_out_loss"
 _LOWER_IS_BETTER = frozenset({"mr", HELD_OUT_LOSS})
 
 
-def take_value(config: EmbeddingConfig, state: RunState, value: float) -> bool:
+def take_value(config: EmbeddingConfig, state: EmbeddingRunState, value: float) -> bool:
     """Compare a new value of the metric with the best; return whether it is better.
 
     A value that is no number is never better. Bookkeeping is in ``state.best``: ``epoch``,
@@ -29,6 +29,6 @@ def take_value(config: EmbeddingConfig, state: RunState, value: float) -> bool:
     return is_better
 
 
-def is_waiting_over(config: EmbeddingConfig, state: RunState) -> bool:
+def is_waiting_over(config: EmbeddingConfig, state: EmbeddingRunState) -> bool:
     """Return whether the metric has not improved for ``patience`` evaluations."""
     return bool(state.best) and state.best["waited"] >= config.patience > 0

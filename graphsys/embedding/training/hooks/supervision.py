@@ -9,7 +9,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.table_files import TableFiles
@@ -34,7 +34,7 @@ def source_of(
     graph: Graph,
     config: EmbeddingConfig,
     model: list[RelationSet],
-    started: runs.RunState | None,
+    started: runs.EmbeddingRunState | None,
 ) -> Embeddings | None:
     """Open the run to begin with; None if there is none, or it has been done.
 
@@ -54,10 +54,10 @@ def source_of(
 
 @contextlib.contextmanager
 def supervised(
-    context: TrainingContext,
+    context: EmbeddingContext,
     source: Embeddings | None,
     progress: Progress,
-    trainer: Callable[[TrainingContext, Sequence[Hook], TrainingLog], T],
+    trainer: Callable[[EmbeddingContext, Sequence[Hook], TrainingLog], T],
 ) -> Iterator[T]:
     """Give the trainer of a run, with its hooks; end the run once it has been trained.
 
@@ -87,8 +87,8 @@ def supervised(
 
 
 def with_hooks(
-    context: TrainingContext, log: TrainingLog
-) -> tuple[TrainingContext, list[Hook]]:
+    context: EmbeddingContext, log: TrainingLog
+) -> tuple[EmbeddingContext, list[Hook]]:
     """Return what is trained, once a warm start is done, and the hooks of its loop.
 
     Args:
@@ -120,7 +120,7 @@ def with_hooks(
     return context, hooks
 
 
-def _begin_with(context: TrainingContext, old: Embeddings, progress: Progress) -> None:
+def _begin_with(context: EmbeddingContext, old: Embeddings, progress: Progress) -> None:
     """Take over rows and operators, list what is new, and commit that.
 
     Until the commit the run has no note of a warm start: after a kill a resume does it
@@ -141,7 +141,7 @@ def _begin_with(context: TrainingContext, old: Embeddings, progress: Progress) -
     files.committed()
 
 
-def _drift_since(context: TrainingContext) -> dict[str, dict[str, Any]] | None:
+def _drift_since(context: EmbeddingContext) -> dict[str, dict[str, Any]] | None:
     """Return the drift of a finished run since the one it began with.
 
     None if that run or its graph is not there any more, as after a resume much later.

@@ -19,7 +19,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.id_join import match_ids
 from graphsys.embedding.data.schedule import Part
 from graphsys.embedding.embeddings import Embeddings
@@ -95,7 +95,7 @@ def open_source(
 
 
 def warm_start(
-    context: TrainingContext, files: TableFiles, old: Embeddings, progress: Progress
+    context: EmbeddingContext, files: TableFiles, old: Embeddings, progress: Progress
 ) -> dict[str, Any]:
     """Fill the tables of a new run from another; the caller makes a checkpoint of it.
 
@@ -203,7 +203,7 @@ def with_inherited_rates(
     return result
 
 
-def read_origin(path: Path, state: runs.RunState, node_type: str, part: int) -> Ints:
+def read_origin(path: Path, state: runs.EmbeddingRunState, node_type: str, part: int) -> Ints:
     """Return a partition's numbers in the other graph, int64 ``[N]``.
 
     Raises:

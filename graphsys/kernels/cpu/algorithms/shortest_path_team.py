@@ -37,9 +37,9 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     weight_shift,
 )
 from graphsys.kernels.cpu.atomics import atomic_add
-from graphsys.kernels.cpu.meeting import MEETING_SIZE, meet
-from graphsys.kernels.cpu.pieces import claim, end_of, is_turn, write_piece
+from graphsys.kernels.cpu.barrier import MEETING_SIZE, meet
 from graphsys.kernels.cpu.prefetch import prefetch
+from graphsys.kernels.cpu.work_queue import claim, end_of, is_turn, write_piece
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 # places in ``meeting`` behind the barrier's, in lines of their own

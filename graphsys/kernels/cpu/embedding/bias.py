@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.calls import Objective
-from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.candidate_weights import CandidateWeights
 from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows
 from graphsys.kernels.cpu.embedding.scores import (
     COS,
@@ -45,7 +45,7 @@ def has_distances(objective: Objective) -> bool:
 @pointed_jit
 def rank_biased(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
     """Compare with a bias, by any comparator: see the head of ``scores.py``."""

@@ -10,12 +10,12 @@ import numba
 import numpy as np
 from numba.core import types
 
-from graphsys.kernels.cpu.embedding.counting import plain_counting
+from graphsys.kernels.cpu.embedding.candidate_weights import plain_counting
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.pointers import pointer_call
 
 
-class Calls(NamedTuple):
+class KernelAddresses(NamedTuple):
     """Addresses of kernels; 0 where the settings have no use for one.
 
     Attributes:
@@ -54,7 +54,7 @@ class Objective(NamedTuple):
     comparator: int
     loss: int
     margin: np.float32
-    calls: Calls = Calls()
+    calls: KernelAddresses = KernelAddresses()
 
 
 def _array(dtype: Any, ndim: int, *, is_read_only: bool = False) -> Any:
@@ -102,7 +102,7 @@ call_custom_losses: Final = pointer_call(types.float64, types.intp, *_LOSS_ARGUM
 call_leave_out: Final = pointer_call(
     types.intp, _MATRIX, _VECTOR, _INTS, _COUNTING, types.intp
 )
-"""Calls :func:`graphsys.kernels.cpu.embedding.counting.leave_out`."""
+"""Calls :func:`graphsys.kernels.cpu.embedding.candidate_weights.leave_out`."""
 
 call_rank: Final = pointer_call(
     types.float64, _MATRIX, _MATRIX, _INTS, _VECTOR, types.boolean, _OBJECTIVE, _VECTOR,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding.calls import Calls, call_find_known
-from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.calls import KernelAddresses, call_find_known
+from graphsys.kernels.cpu.embedding.candidate_weights import CandidateWeights
 from graphsys.kernels.cpu.embedding.known import allocate_masks
 from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
 from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit, uncounted_jit
@@ -66,8 +66,8 @@ class Chunk(NamedTuple):
     weights: Floats
     src_bias: Floats
     dst_bias: Floats
-    src_counting: Counting
-    dst_counting: Counting
+    src_counting: CandidateWeights
+    dst_counting: CandidateWeights
     src_x: Floats
     dst_x: Floats
     src_g: Floats
@@ -98,8 +98,8 @@ def allocate_chunk(
         np.empty(longest, np.float32),
         np.zeros(pool, np.float32),
         np.zeros(pool, np.float32),
-        Counting(src_masks, begins, kept, has_hard, temperatures),
-        Counting(dst_masks, begins, kept, has_hard, temperatures),
+        CandidateWeights(src_masks, begins, kept, has_hard, temperatures),
+        CandidateWeights(dst_masks, begins, kept, has_hard, temperatures),
         np.empty((pool, size), np.float32),
         np.empty((pool, size), np.float32),
         np.empty((pool, size), np.float32),
@@ -174,7 +174,7 @@ def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk)
 
 @uncounted_jit
 def mask_known(
-    calls: Calls, candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
+    calls: KernelAddresses, candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
 ) -> None:
     """List the candidates of either side that are known answers of its queries."""
     if calls.find_known != 0 and candidates.dst_known.indptr.size > 0:

@@ -17,7 +17,7 @@ from graphsys.kernels.cpu.embedding.calls import (
     call_score,
     call_score_gradient,
 )
-from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.candidate_weights import CandidateWeights
 from graphsys.kernels.cpu.embedding.scores import losses_and_gradients
 from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit, pointed_jit
 from graphsys.kernels.jit import jit
@@ -71,7 +71,7 @@ def score_pairs(
 @pointed_jit
 def rank_custom(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
     """Compare by the function of another package: see the head of ``scores.py``."""
@@ -107,7 +107,7 @@ def rank_custom(
 @pointed_jit
 def custom_losses(
     query_loss: int, scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints,
-    weights: Floats, bias: Floats, margin: np.float32, counting: Counting, num_easy: int,
+    weights: Floats, bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int,
     gradients: Floats,
 ) -> float:  # fmt: skip
     """Sum the losses of another package: see the head of ``losses.py``.

@@ -29,7 +29,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding.counting import Counting, weighted_logistic_row
+from graphsys.kernels.cpu.embedding.candidate_weights import (
+    CandidateWeights,
+    weighted_logistic_row,
+)
 from graphsys.kernels.cpu.embedding.softmax import begin_row, exp_shifted, scale
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
@@ -78,7 +81,7 @@ def _softmax_rows(
 @pointed_jit
 def softmax_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
+    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
 ) -> float:  # fmt: skip
     """Sum the softmax losses: see the head of the file."""
     return float(
@@ -111,7 +114,7 @@ def _logistic_negatives(row: Floats, weight: np.float32) -> float:
 @pointed_jit
 def logistic_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
+    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
 ) -> float:  # fmt: skip
     """Sum the logistic losses: see the head of the file."""
     total = 0.0
@@ -126,7 +129,7 @@ def logistic_losses(
 @pointed_jit
 def weighted_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
+    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
 ) -> float:  # fmt: skip
     """Sum the logistic losses where the negatives of a pool have weights, or are hard."""
     total, is_plain = 0.0, counting.temperatures.size == 0
@@ -162,7 +165,7 @@ def _ranking_row(
 @pointed_jit
 def ranking_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
+    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
 ) -> float:  # fmt: skip
     """Sum the ranking losses: see the head of the file."""
     total = 0.0

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.calls import Objective
-from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.candidate_weights import CandidateWeights
 from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows, transpose
 from graphsys.kernels.cpu.embedding.scores import losses_and_gradients
 from graphsys.kernels.cpu.embedding.vector_math import (
@@ -32,8 +32,8 @@ Ints = npt.NDArray[np.int64]
 @pointed_jit
 def rank_product_pairs(
     src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
-    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,
-    dst_counting: Counting, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
+    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: CandidateWeights,
+    dst_counting: CandidateWeights, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
 ) -> float:  # fmt: skip
     """Ask for the destinations and for the sources, by inner products.
 
@@ -83,8 +83,8 @@ def rank_product_pairs(
 @pointed_jit
 def rank_cosine_pairs(
     src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
-    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,
-    dst_counting: Counting, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
+    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: CandidateWeights,
+    dst_counting: CandidateWeights, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
 ) -> float:  # fmt: skip
     """Do :func:`rank_product_pairs` by cosines."""
     unit_src, src_norms = np.empty_like(src), np.empty(src.shape[0], np.float32)

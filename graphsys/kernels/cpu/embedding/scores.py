@@ -39,7 +39,7 @@ from graphsys.kernels.cpu.embedding.calls import (
     call_leave_out,
     call_losses,
 )
-from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.candidate_weights import CandidateWeights
 from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
@@ -66,7 +66,7 @@ _TWO: Final = np.float32(2.0)
 
 @fused_jit
 def _leave_out(
-    scores: Floats, positives: Floats, nodes: Ints, counting: Counting,
+    scores: Floats, positives: Floats, nodes: Ints, counting: CandidateWeights,
     objective: Objective, first: int,
 ) -> int:  # fmt: skip
     """Mask what does not count; return how many candidates hard pools left out."""
@@ -80,7 +80,7 @@ def _leave_out(
 @fused_jit
 def sum_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, objective: Objective, counting: Counting, num_easy: int,
+    bias: Floats, objective: Objective, counting: CandidateWeights, num_easy: int,
     gradients: Floats,
 ) -> float:  # fmt: skip
     """Call the kernel of the loss: ours, or the one around another package's."""
@@ -108,7 +108,7 @@ def losses_and_gradients(
     use_batch: bool,
     objective: Objective,
     bias: Floats,
-    counting: Counting,
+    counting: CandidateWeights,
 ) -> float:
     """Sum the losses of all queries and turn their scores into gradients.
 
@@ -145,7 +145,7 @@ def losses_and_gradients(
 @pointed_jit
 def rank_products(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
     """Compare by inner products: see the head of the file."""
@@ -186,7 +186,7 @@ def rank_products(
 @pointed_jit
 def rank_cosines(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
     """Compare by cosines: see the head of the file."""
@@ -249,7 +249,7 @@ def distance_gradients(
 @pointed_jit
 def rank_distances(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
     """Compare by negated distances, squared or not: see the head of the file."""

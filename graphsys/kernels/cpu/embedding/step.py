@@ -20,12 +20,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding.ahead import (
-    ask_for_edges,
-    ask_for_rows,
-    chunks_of,
-    load_chunk,
-)
 from graphsys.kernels.cpu.embedding.bags import (
     Extras,
     accumulate_rows,
@@ -42,6 +36,7 @@ from graphsys.kernels.cpu.embedding.calls import (
     call_rank,
     call_rank_pairs,
 )
+from graphsys.kernels.cpu.embedding.candidate_weights import counting_of
 from graphsys.kernels.cpu.embedding.chunk import (
     Chunk,
     Edges,
@@ -49,9 +44,14 @@ from graphsys.kernels.cpu.embedding.chunk import (
     beside,
     mask_known,
 )
-from graphsys.kernels.cpu.embedding.counting import counting_of
 from graphsys.kernels.cpu.embedding.negatives import Candidates
 from graphsys.kernels.cpu.embedding.operators import IDENTITY, Operators
+from graphsys.kernels.cpu.embedding.prefetch import (
+    ask_for_edges,
+    ask_for_rows,
+    chunks_of,
+    load_chunk,
+)
 from graphsys.kernels.cpu.embedding.regularizers import regularize
 from graphsys.kernels.cpu.embedding.rows import (
     Optimizer,

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
-from graphsys.kernels.cpu.mining.squares import place_of
-from graphsys.kernels.cpu.mining.wide import Sums, add_wide
+from graphsys.kernels.cpu.mining.big_counts import Sums, add_wide
+from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Offsets = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
-from graphsys.kernels.cpu.mining.squares import place_of
+from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Offsets = npt.NDArray[np.int64]

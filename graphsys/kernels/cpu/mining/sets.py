@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.kernels.cpu.mining.squares import place_of
+from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 _MUCH_LONGER = 16

@@ -6,9 +6,9 @@ Draws are hashes of a chunk's key, so they can be made again without the trainin
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding.ahead import load_chunk
 from graphsys.kernels.cpu.embedding.chunk import Edges, allocate_chunk
 from graphsys.kernels.cpu.embedding.negatives import Candidates
+from graphsys.kernels.cpu.embedding.prefetch import load_chunk
 from graphsys.kernels.cpu.embedding.vector_math import fused_jit
 
 Ints = npt.NDArray[np.int64]

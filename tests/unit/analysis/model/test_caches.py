@@ -15,11 +15,11 @@ from graphsys.analysis.model.caches import (
     slots_of,
 )
 from graphsys.analysis.model.devices import GPUS, Gpu
-from graphsys.analysis.model.simt import LaunchShape, resident_ctas
-from graphsys.core.visits import RowVisit
+from graphsys.analysis.model.simt import SimtLaunch, resident_ctas
+from graphsys.core.row_trace import RowVisit
 
 TINY = replace(GPUS["m2050"], num_sms=3, max_threads=128, max_ctas=2)
-SHAPE = LaunchShape(threads=64)
+SHAPE = SimtLaunch(threads=64)
 Request = tuple[int, list[int]]
 """An array, and the sectors that a warp asks of it."""
 

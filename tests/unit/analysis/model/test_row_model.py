@@ -11,7 +11,7 @@ from graphsys.analysis.model.predicted import gpu_facts, predicted_metrics
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.sectors import SAMPLED_FROM
 from graphsys.core.errors import ConfigError
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 
 
 def test_launches_are_told_by_how_they_fill_the_places() -> None:

@@ -17,7 +17,7 @@ from graphsys.analysis.model.schedulers import (
     sectors_of,
 )
 from graphsys.core.errors import UnknownNameError
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 
 

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pytest
 
 from graphsys.analysis.model.devices import GPUS, Gpu, gpu_of, occupancy
-from graphsys.analysis.model.sectors import Requests, requests_of
+from graphsys.analysis.model.sectors import LoadRequests, requests_of
 from graphsys.analysis.model.simt import (
     MAPPINGS,
-    LaunchShape,
+    SimtLaunch,
     Walk,
     place,
     resident_ctas,
@@ -19,7 +19,7 @@ from graphsys.analysis.model.simt import (
     walk,
 )
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from tests.unit.analysis import lockstep
 
 NUM_CASES = 1000
@@ -46,7 +46,7 @@ def random_case(seed: int) -> Case:
     return lengths, starts.astype(np.int64), indices, int(rng.choice([32, 64, 128]))
 
 
-def check_walk(found: Walk, wanted: object, shape: LaunchShape, extra: float) -> None:
+def check_walk(found: Walk, wanted: object, shape: SimtLaunch, extra: float) -> None:
     tally = wanted
     assert isinstance(tally, lockstep.Tally)
     assert found.histogram.tolist() == tally.histogram
@@ -63,7 +63,7 @@ def check_walk(found: Walk, wanted: object, shape: LaunchShape, extra: float) ->
     assert found.cta_cvs.tolist() == pytest.approx(spreads, abs=1e-12)
 
 
-def search_cost(mapping: str, lengths: Numbers, shape: LaunchShape) -> float:
+def search_cost(mapping: str, lengths: Numbers, shape: SimtLaunch) -> float:
     searched = {"edge": len(lengths), "merge-path": len(lengths) + int(lengths.sum())}
     size, halvings = searched.get(mapping, 0), 0
     while 2**halvings < size:
@@ -71,7 +71,7 @@ def search_cost(mapping: str, lengths: Numbers, shape: LaunchShape) -> float:
     return halvings * shape.per_search
 
 
-def check_requests(found: Requests, tally: object, case: Case, visit: RowVisit) -> None:
+def check_requests(found: LoadRequests, tally: object, case: Case, visit: RowVisit) -> None:
     assert isinstance(tally, lockstep.Tally)
     lengths, starts, indices, _ = case
     requests = tally.requests
@@ -102,7 +102,7 @@ def check_requests(found: Requests, tally: object, case: Case, visit: RowVisit) 
 def test_model_equals_the_lockstep_emulator_on_random_cases(first: int) -> None:
     for seed in range(first, first + 20):
         case = lengths, starts, indices, threads = random_case(seed)
-        shape = LaunchShape(threads=threads)
+        shape = SimtLaunch(threads=threads)
         visit = RowVisit(
             superstep=0, kind=("pull", "push")[seed % 2], lengths=lengths, starts=starts,
             indices=indices, value_bytes=(1, 4, 8)[seed % 3],
@@ -176,7 +176,7 @@ def test_occupancy_of_known_kernels() -> None:
     assert (full.ctas, full.limit) == (1, "shared memory")
     # Fermi: 192 threads of 20 registers fill the SM with 8 CTAs
     assert occupancy(GPUS["m2050"], threads=192, registers=20).fraction == 1.0
-    assert resident_ctas(GPUS["h100"], LaunchShape()) == 8
+    assert resident_ctas(GPUS["h100"], SimtLaunch()) == 8
 
 
 def test_bad_shapes_and_names_are_refused() -> None:
@@ -196,7 +196,7 @@ def test_bad_shapes_and_names_are_refused() -> None:
 def test_launches_are_those_of_the_lists_that_hold_rows(
     mapping: str, launches: int
 ) -> None:
-    shape = LaunchShape(threads=128)
+    shape = SimtLaunch(threads=128)
     assert walk(np.array([5, 50, 500]), mapping, shape).launches == launches
     if mapping == "twc":  # a list without rows is not launched
         assert walk(np.array([5, 500, 7]), mapping, shape).launches == 2
@@ -207,7 +207,7 @@ def test_launches_are_those_of_the_lists_that_hold_rows(
 
 def test_a_kernel_costs_what_the_report_says() -> None:
     """Figures of older reports were made with these."""
-    assert LaunchShape() == LaunchShape(
+    assert SimtLaunch() == SimtLaunch(
         threads=256, registers=32, shared_bytes=0, per_item=10.0, per_step=20.0,
         per_search=6.0,
     )  # fmt: skip
@@ -222,6 +222,6 @@ def test_variation_is_sigma_over_mu(values: list[float], wanted: float | None) -
 
 @pytest.mark.parametrize("mapping", ["thread", "warp", "block"])
 def test_warps_that_take_no_time_do_not_vary(mapping: str) -> None:
-    found = walk(np.zeros(3, dtype=np.int64), mapping, LaunchShape(per_item=0.0))
+    found = walk(np.zeros(3, dtype=np.int64), mapping, SimtLaunch(per_item=0.0))
     assert set(found.cta_cvs.tolist()) == {0.0}
     assert set(found.cta_times.tolist()) == {0.0}

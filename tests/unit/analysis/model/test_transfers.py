@@ -12,17 +12,17 @@ from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.transfers import (
     LINKS,
     PAGE_BYTES,
-    Link,
+    HostLink,
     StepArrays,
     Transfers,
     step_transfers,
 )
 from graphsys.core.errors import UnknownNameError
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from graphsys.engine import algorithms
 from graphsys.engine.topology import Topology
 
-LINK = Link(bytes_per_s=1e9, copy_s=1e-5, fault_s=1e-4)
+LINK = HostLink(bytes_per_s=1e9, copy_s=1e-5, fault_s=1e-4)
 
 
 def total(style: str, steps: int, *arrays: int, result: int) -> Transfers:

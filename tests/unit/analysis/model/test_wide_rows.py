@@ -10,7 +10,7 @@ from graphsys.analysis.model.devices import GPUS
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.sectors import requests_of
 from graphsys.analysis.model.simt import MAPPINGS, walk
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from tests.unit.analysis import lockstep
 
 

@@ -20,7 +20,7 @@ from graphsys.analysis.traces.clocks import (
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS, KernelClocks
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import is_asked, observe, span
-from graphsys.core.visits import RowVisit
+from graphsys.core.row_trace import RowVisit
 from tests.unit.analysis.schemas import violations
 
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import (
+    BucketSchedule,
     BucketTask,
     Layout,
-    Schedule,
     cut_bucket,
     inside_out,
     units,
@@ -23,7 +23,7 @@ def test_units_trained_before_come_first() -> None:
         BucketTask(0, bucket, ("node", bucket.src_part), ("node", bucket.dst_part), 1)
         for bucket in inside_out(grid(3, 3))
     ]
-    schedule = Schedule(steps, {"node": 3}, Layout(), 0)
+    schedule = BucketSchedule(steps, {"node": 3}, Layout(), 0)
     plain, needs = schedule.epoch(4), schedule.needs(4)
     schedule.put_first(4, [5, 2])
     assert schedule.places(4) == [2, 5, 0, 1, 3, 4]
@@ -89,12 +89,12 @@ def test_the_buffer_begins_anew_where_groups_change_and_only_there() -> None:
         return BucketTask(0, Bucket(k, k), ("n", k), ("n", k), 5, phase=phase, round=turn)
 
     plain = [step(k, phase, 0) for phase in range(2) for k in range(3)]
-    whole = Schedule(plain, {"n": 3}, Layout(), 0)
+    whole = BucketSchedule(plain, {"n": 3}, Layout(), 0)
     assert whole.stretches() == [slice(0, 6)]
     assert whole.stretches(4) == [slice(4, 6)]
     grouped = [step(2 * turn + k, phase, turn) for phase in range(2) for turn in range(2)
                for k in range(2)]  # fmt: skip
-    schedule = Schedule(grouped, {"n": 4}, Layout(), 0)
+    schedule = BucketSchedule(grouped, {"n": 4}, Layout(), 0)
     assert schedule.stretches() == [slice(k, k + 2) for k in (0, 2, 4, 6)]
     assert schedule.stretches(3) == [slice(3, 4), slice(4, 6), slice(6, 8)]
     for units_of in schedule.stretches():

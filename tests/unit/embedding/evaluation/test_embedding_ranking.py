@@ -22,7 +22,7 @@ from graphsys.embedding.evaluation.counts import Ranks, joined, merged
 from graphsys.embedding.evaluation.ranking import count_edges, rank_edges
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.scorer import Scorer
-from graphsys.graph.shares import Share
+from graphsys.graph.slices import Slice
 from graphsys.storage.reader import Graph
 from tests.ranking_oracle import ask_all, means, triples
 from tests.stores import edge_chunk, make_store
@@ -390,7 +390,7 @@ def test_shares_of_the_candidates_merge_to_the_whole(
                 [
                     merged(
                         [
-                            count_edges(scorer, some, share=Share(rank, size), **options)
+                            count_edges(scorer, some, share=Slice(rank, size), **options)
                             for rank in range(size)
                         ]
                     )
@@ -404,11 +404,11 @@ def test_shares_of_the_candidates_merge_to_the_whole(
 
 def test_shares_are_whole_partitions_or_parts_of_them() -> None:
     offsets = np.array([0, 4, 4, 10, 15])
-    shares = [Share(rank, 2).partitions(offsets) for rank in range(2)]
+    shares = [Slice(rank, 2).partitions(offsets) for rank in range(2)]
     assert shares == [[(0, 0, 4)], [(2, 0, 6), (3, 0, 5)]]
-    spans = [Share(rank, 7).span(offsets) for rank in range(7)]
+    spans = [Slice(rank, 7).span(offsets) for rank in range(7)]
     assert spans[0][0] == 0
     assert spans[-1][1] == 15
     assert all(a[1] == b[0] for a, b in pairwise(spans))
-    assert Share(2, 7).partitions(offsets) == [(2, 0, 2)]
-    assert Share(0, 3).partitions(np.array([0, 0])) == []
+    assert Slice(2, 7).partitions(offsets) == [(2, 0, 2)]
+    assert Slice(0, 3).partitions(np.array([0, 0])) == []

@@ -31,8 +31,8 @@ from graphsys.embedding import (
     train,
 )
 from graphsys.embedding import run as runs
-from graphsys.embedding.training.trainer import Trainer
-from graphsys.storage.first_look import FirstLook
+from graphsys.embedding.training.trainer import EmbeddingTrainer
+from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.reader import Graph
 
@@ -145,13 +145,13 @@ def test_only_the_partitions_of_the_unit_are_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = []
-    end_unit = Trainer._end_unit
+    end_unit = EmbeddingTrainer._end_unit
 
-    def watch(self: Trainer, *args: Any) -> None:
+    def watch(self: EmbeddingTrainer, *args: Any) -> None:
         end_unit(self, *args)
         held.append(len(self.buffer.resident))
 
-    monkeypatch.setattr(Trainer, "_end_unit", watch)
+    monkeypatch.setattr(EmbeddingTrainer, "_end_unit", watch)
     with recording() as recorder:
         train(make_ring(4), short(ring_config, checkpoint_seconds=60.0), tmp_path / "run")
     assert max(held) <= 3  # one to spare
@@ -430,7 +430,7 @@ def test_numbers_outside_of_the_tables_are_refused_before_a_kernel_sees_them(
     "changes", [{"graph": {}}, {"files": "x"}, {"epoch": "x"}, {"losses": 3}, {"more": 1}]
 )
 def test_an_altered_checkpoint_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
-    state = dataclasses.asdict(runs.RunState(graph={"path": "graph"})) | changes
+    state = dataclasses.asdict(runs.EmbeddingRunState(graph={"path": "graph"})) | changes
     (tmp_path / "run.json").write_text(json.dumps(state))
     with pytest.raises(CorruptStoreError, match=r"run\.json cannot be read"):
         runs.read_state(tmp_path)

@@ -20,7 +20,7 @@ from graphsys.embedding.data.schedule import Layout, Part
 from graphsys.embedding.rows.table_files import Table, TableFiles
 from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training.buffer import PartitionBuffer
-from graphsys.embedding.training.trainer import Trainer
+from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.metrics.overlap import overlap_alpha
 from graphsys.storage.reader import Graph
 from tests.embedding_context import context_of
@@ -41,9 +41,9 @@ def content(path: Path) -> dict[str, bytes]:
 
 def make_trainer(
     graph: Graph, config: EmbeddingConfig, out: Path, layout: Layout
-) -> Trainer:
+) -> EmbeddingTrainer:
     runs.write_config(out, config)
-    return Trainer(context_of(graph, config, out, layout))
+    return EmbeddingTrainer(context_of(graph, config, out, layout))
 
 
 @pytest.mark.parametrize("every", [0.0, 60.0])

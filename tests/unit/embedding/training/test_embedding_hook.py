@@ -11,7 +11,7 @@ from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import BucketTask
 from graphsys.embedding.training.hook import Hook, Training
-from graphsys.embedding.training.trainer import Trainer
+from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.storage.reader import Graph
 from tests.embedding_context import context_of
 
@@ -46,7 +46,7 @@ def test_a_hook_sees_all_and_may_leave_edges_out_and_end_the_training(
     graph, config = make_ring(partitions), dataclasses.replace(ring_config, epochs=5)
     context, hook = context_of(graph, config, tmp_path), Listener()
     steps, state = context.steps, context.state
-    trainer = Trainer(context, hooks=[hook])
+    trainer = EmbeddingTrainer(context, hooks=[hook])
     trainer.run(SILENT)
     num_units = len(trainer.schedule)
     assert hook.calls.count("bucket") == 2 * len(steps)

@@ -17,8 +17,12 @@ from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.negative_tables import layout, require_sound
 from graphsys.embedding.training.negatives import DST, SRC, Negatives
 from graphsys.kernels.cpu.embedding import negatives as kernels
+from graphsys.kernels.cpu.embedding.candidate_weights import (
+    CandidateWeights,
+    leave_out,
+    plain_counting,
+)
 from graphsys.kernels.cpu.embedding.chunk import Edges
-from graphsys.kernels.cpu.embedding.counting import Counting, leave_out, plain_counting
 from graphsys.kernels.cpu.embedding.known import Known, Masks, find_known
 from graphsys.kernels.cpu.embedding.negatives import Sampler, draw_pools
 from graphsys.kernels.cpu.hashing import mix64
@@ -299,7 +303,7 @@ def test_the_hardest_candidates_count(first: int) -> None:
     scores = rng.normal(size=(n, len(nodes))).astype(np.float32)
     positives = np.diag(scores).copy()
     masks = Masks(np.array([0, 2, 2, 2, 2, 2, 4]), np.array([1, 19, 19, 20], np.int32))
-    counting = Counting(
+    counting = CandidateWeights(
         masks, np.array([0, num_uniform, num_uniform + num_drawn]),
         np.array([0, num_kept]), True, np.empty(0, np.float32),
     )  # fmt: skip

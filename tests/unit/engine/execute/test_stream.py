@@ -104,7 +104,7 @@ def force(monkeypatch: pytest.MonkeyPatch) -> Force:
     """Return a function that has all runs use a mode, with pieces of some hundred edges."""
 
     def to(mode: str) -> None:
-        def choose(plan: Any, topology: Topology, _: int | None) -> budget.Choice:
+        def choose(plan: Any, topology: Topology, _: int | None) -> budget.MemoryPlan:
             choice = budget.choose(plan, topology, None)
             return replace(choice, mode=mode, budget=0)  # type: ignore[arg-type]
 

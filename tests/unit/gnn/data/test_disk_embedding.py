@@ -13,12 +13,12 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import BudgetError, ConfigError, CorruptStoreError, StoreBusyError
 from graphsys.core.memory import MemoryMeter, release_free_memory, resident_bytes
-from graphsys.gnn import GnnConfig, layer_by_layer
+from graphsys.gnn import GnnConfig, layerwise_passes
 from graphsys.gnn import run as runs
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.training.api import build_context
-from graphsys.gnn.training.trainer import Trainer
+from graphsys.gnn.training.trainer import GnnTrainer
 from graphsys.storage import Graph, NodeChunk
 from graphsys.storage.verify.run import verify_run
 from tests.stores import edge_chunk, make_store
@@ -102,7 +102,7 @@ class BothOptimizers:
             table -= rate * table.grad / (total.sqrt() + 1e-10)[:, None]
 
 
-def losses_of(trainer: Trainer, epochs: int) -> list[float]:
+def losses_of(trainer: GnnTrainer, epochs: int) -> list[float]:
     losses = []
     for epoch in range(epochs):
         seeds = trainer.context.task.seeds(epoch)
@@ -135,10 +135,10 @@ def test_losses_are_those_of_rows_in_memory(
     """The same optimizer on tables in memory, from the same first rows."""
     graph = request.getfixturevalue(store)
     config = on_disk(**changes)
-    ours = Trainer(replace(build_context(graph, config), path=tmp_path))
+    ours = GnnTrainer(replace(build_context(graph, config), path=tmp_path))
     theirs_config = config_of(**{"epochs": 3, **changes})
     context = build_context(graph, theirs_config)
-    theirs = Trainer(context)
+    theirs = GnnTrainer(context)
     theirs.network.load_state_dict(ours.network.state_dict(), strict=False)
     theirs.stepper.optimizer = BothOptimizers(theirs_config, context.network)  # type: ignore[assignment]
     with torch.no_grad():
@@ -224,7 +224,7 @@ def test_memory_stays_below_the_table(
 ) -> None:
     """256 MB of rows, nearly all of which are trained; evaluation reads all of them."""
     monkeypatch.setattr(
-        layer_by_layer, "_NODES_AT_A_TIME", 1024
+        layerwise_passes, "_NODES_AT_A_TIME", 1024
     )  # batches are not the point
     num_nodes, dim = 500_000, 128
     rng = np.random.default_rng(0)

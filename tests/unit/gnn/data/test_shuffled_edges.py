@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import graphsys as gs
 from graphsys.gnn.data import positive_pairs
 from graphsys.gnn.data.positive_pairs import EdgePairs, read_pairs
-from graphsys.gnn.data.shuffled_edges import ShuffledEdges, StoredEdges, permuted
+from graphsys.gnn.data.shuffled_edges import ShuffledEdges, SplitEdges, permuted
 
 KEYS = np.arange(1, 7, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
@@ -52,7 +52,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> gs.Graph:
 
 def test_slices_are_the_edges_of_the_store(graph: gs.Graph) -> None:
     (name,) = [graph.edge_type_name(kind) for kind in graph.edge_types]
-    every, edges = read_pairs(graph, name), StoredEdges(graph, name)
+    every, edges = read_pairs(graph, name), SplitEdges(graph, name)
     assert np.array_equal(edges.pairs(np.arange(len(edges))), every)
     shuffled = ShuffledEdges(edges, 0, "pairs", 0)
     found = np.concatenate([shuffled[k : k + 777] for k in range(0, len(edges), 777)])
@@ -67,7 +67,7 @@ def test_many_edges_stay_in_their_files(
 ) -> None:
     (name,) = [graph.edge_type_name(kind) for kind in graph.edge_types]
     monkeypatch.setattr(positive_pairs, "MOST_IN_MEMORY", 1000)
-    edges = StoredEdges(graph, name)
+    edges = SplitEdges(graph, name)
     pairs = EdgePairs(name, "node", "node", 0, edges)
     tracemalloc.start()
     for begin in range(0, len(edges), 1000):

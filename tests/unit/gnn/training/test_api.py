@@ -21,9 +21,9 @@ from graphsys.core.errors import (
 )
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import Progress
-from graphsys.gnn import GnnConfig, layer_by_layer
+from graphsys.gnn import GnnConfig, layerwise_passes
 from graphsys.gnn.data.loader import Batch, Loader
-from graphsys.gnn.inference import entries_within, infer
+from graphsys.gnn.layerwise_inference import entries_within, infer
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
@@ -266,8 +266,8 @@ def test_hidden_rows_that_a_budget_has_no_room_for_lie_in_files(
         folders.append(folder)
         return np.empty(shape, dtype=np.float32)
 
-    monkeypatch.setattr("graphsys.gnn.layer_by_layer.room_for", room)
-    monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr("graphsys.gnn.layerwise_passes.room_for", room)
+    monkeypatch.setattr("graphsys.gnn.layerwise_inference.resident_bytes", lambda: 4 * 10**9)
     config = config_of(epochs=1, eval_every=1)
     gnn.train(groups(1), config, tmp_path / "run", memory=memory)
     # what a plan probes is not kept; the evaluation comes last
@@ -280,7 +280,7 @@ def test_batches_of_evaluation_keep_to_a_budget(
     now = 10**9
     sizes: list[int] = []
     most: list[int] = []
-    monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: now)
+    monkeypatch.setattr("graphsys.gnn.layerwise_inference.resident_bytes", lambda: now)
     context = build_context(groups(1), config_of(dim=128))
 
     def within(budget: int | None) -> int:
@@ -289,18 +289,18 @@ def test_batches_of_evaluation_keep_to_a_budget(
     assert within(None) == within(10**11) == 1 << 20
     assert within(now + 153_600_000) == 25_000
     assert within(now - 1) == 1 << 12
-    monkeypatch.setattr("graphsys.gnn.inference._LEAST_ENTRIES", 8)
-    cut = layer_by_layer.LayerByLayer.spans
+    monkeypatch.setattr("graphsys.gnn.layerwise_inference._LEAST_ENTRIES", 8)
+    cut = layerwise_passes.LayerByLayer.spans
 
     def spans(*given: Any) -> Any:
         found = cut(*given)
         sizes.append(len(found))
         return found
 
-    monkeypatch.setattr("graphsys.gnn.layer_by_layer.LayerByLayer.spans", spans)
+    monkeypatch.setattr("graphsys.gnn.layerwise_passes.LayerByLayer.spans", spans)
     losses = []
     budget = resident_bytes() + 4 * 10**9  # has room for all but the evaluation
-    monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: budget + 1)
+    monkeypatch.setattr("graphsys.gnn.layerwise_inference.resident_bytes", lambda: budget + 1)
     for name, memory in (("bounded", budget), ("free", None)):
         config = config_of(epochs=1, eval_every=1)
         report = gnn.train(groups(1), config, tmp_path / name, memory=memory)

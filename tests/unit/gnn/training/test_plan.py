@@ -11,11 +11,11 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import BudgetError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.inference import probe
-from graphsys.gnn.layer_by_layer import LayerByLayer
+from graphsys.gnn.layerwise_inference import probe
+from graphsys.gnn.layerwise_passes import LayerByLayer
 from graphsys.gnn.training import plan
 from graphsys.gnn.training.api import build_context
-from graphsys.gnn.training.trainer import Trainer
+from graphsys.gnn.training.trainer import GnnTrainer
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.conftest import NUM_NODES, Store
@@ -182,7 +182,7 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
     once = 0  # bytes of a first batch of any size
     now = [500 * 10**6]
 
-    def batches(self: Trainer, epoch: int, seeds: Any) -> Any:
+    def batches(self: GnnTrainer, epoch: int, seeds: Any) -> Any:
         sizes.append(self.config.batch_size)
         now[0] = 500 * 10**6 + once + taken * self.config.batch_size
         return iter(())
@@ -198,7 +198,7 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
         def __exit__(self, *err: object) -> None:
             self.peak_bytes = now[0]
 
-    monkeypatch.setattr(Trainer, "batches", batches)
+    monkeypatch.setattr(GnnTrainer, "batches", batches)
     monkeypatch.setattr(plan, "_sampled", lambda _, size: np.full(2, float(size)))
     monkeypatch.setattr(plan, "MemoryMeter", Meter)
     monkeypatch.setattr(plan, "resident_bytes", lambda: now[0])

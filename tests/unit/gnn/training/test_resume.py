@@ -8,7 +8,7 @@ import pytest
 
 from graphsys import gnn
 from graphsys.core.errors import ConfigError, OutputExistsError
-from graphsys.gnn.run import RunState
+from graphsys.gnn.run import GnnRunState
 from tests.syncs import require_durable_commits, watch_disk
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import (
@@ -73,7 +73,7 @@ def test_files_others_are_told_of_have_names_that_nobody_gave_before(
     """Who died may have sent files of a checkpoint that was never published."""
     graph, run, told = groups(1), tmp_path / "run", []
 
-    def end(state: RunState) -> None:
+    def end(state: GnnRunState) -> None:
         if state.files:
             raise StoppedError
 

@@ -19,7 +19,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.mining import Pattern, SimpleGraph, matches
 from graphsys.mining.compiler.choose import choose_schedule, choose_together, tasks_of
-from graphsys.mining.compiler.emit import Task, kernel_text
+from graphsys.mining.compiler.emit import CountTask, kernel_text
 from graphsys.mining.compiler.schedule import schedules
 from graphsys.mining.compiler.tail import longest_tail
 from graphsys.mining.counting import count, count_all
@@ -65,7 +65,7 @@ def add_wide(sums: Any, place: int, value: int) -> None:
     sums[place] += int(value)
 
 
-def in_python(tasks: list[Task], graph: LabeledGraph) -> list[int]:
+def in_python(tasks: list[CountTask], graph: LabeledGraph) -> list[int]:
     """Run the text of tasks without numba."""
     text, num_sets = kernel_text(tasks)
     own = text[text.index("def count") :]
@@ -98,7 +98,7 @@ def test_every_schedule_counts_the_same(text: str, induced: str) -> None:
     assert len({it.shape for it in known}) == len(known)
     for schedule in known[:: max(1, len(known) // 16)]:
         for tail in range(1, longest_tail(schedule, rows.num_nodes) + 1):
-            found = in_python([Task(schedule, tail)], plain(rows))
+            found = in_python([CountTask(schedule, tail)], plain(rows))
             assert found == [expected], "\n".join([f"tail {tail}", *schedule.lines()])
 
 

@@ -13,7 +13,7 @@ import pytest
 from graphsys.core.errors import ConfigError, StoreBusyError
 from graphsys.core.progress import Progress
 from graphsys.storage import Graph, NodeChunk
-from graphsys.storage.deltas import kept
+from graphsys.storage.deltas import merge_cache
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.verify.verify import verify
@@ -138,12 +138,12 @@ def test_merged_rows_kept_for_others_are_removed(
 ) -> None:
     cache, store = tmp_path / "cache", tmp_path / "g"
     cache.mkdir()
-    monkeypatch.setattr(kept, "_WORTH_KEEPING", 1)
-    monkeypatch.setattr(kept, "user_cache", lambda name: cache)
+    monkeypatch.setattr(merge_cache, "_WORTH_KEEPING", 1)
+    monkeypatch.setattr(merge_cache, "user_cache", lambda name: cache)
     make_store(store, edge_chunk([(1, 2), (2, 3)])).graph.close()
     with add(store, edge_chunk([(3, 1)])).graph as graph:
         graph.out_index("edge", 0)
-    assert kept.kept_bytes(store) > 0
+    assert merge_cache.kept_bytes(store) > 0
     compact(store).graph.close()
     assert list(cache.iterdir()) == []
 

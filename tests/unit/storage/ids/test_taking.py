@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.storage.ids.taking import taken
+from graphsys.storage.ids.mapped_gather import taken
 
 
 @given(

@@ -5,14 +5,14 @@ import pytest
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding import EmbeddingConfig
-from graphsys.embedding.run import RunState
+from graphsys.embedding.run import EmbeddingRunState
 from graphsys.embedding.training.hooks.stopping import is_waiting_over, take_value
 
 
-def walk(values: list[float], **settings: Any) -> tuple[RunState, list[int]]:
+def walk(values: list[float], **settings: Any) -> tuple[EmbeddingRunState, list[int]]:
     """Feed values of one metric, one per epoch, until waiting is over."""
     config = EmbeddingConfig(eval_every=1, eval_fraction=0.1, **settings)
-    state, better = RunState(graph={}), []
+    state, better = EmbeddingRunState(graph={}), []
     for value in values:
         state.epoch += 1
         if take_value(config, state, value):

@@ -1,0 +1,104 @@
+"""Predictions for nodes: classes with their probabilities, or the rows of the network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import GraphLike
+from graphsys.gnn.inference.trained_model import OpenedRun, open_run
+
+_ANSWER_BYTES = 64  # its id, class and probability
+
+
+def predict(
+    run: str | Path | OpenedRun,
+    nodes: Sequence[Any] | None = None,
+    *,
+    relation: str | None = None,
+    graph: GraphLike | None = None,
+    device: str = "cpu",
+    memory: int | str | None = None,
+    progress: Progress = SILENT,
+) -> pa.Table:
+    """Predict for nodes.
+
+    Args:
+        run: A run or its folder.
+        nodes: The users' ids; all nodes of the type by default.
+        relation: Whose rows are wanted, of model gatne: the name of an edge type, or
+            ``TYPE/RELATION``.
+        graph: The graph trained on, if it is not where it was; or another one with the
+            same features and edge types, for nodes that the training did not know.
+        device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; an
+            opened run has its own.
+        progress: Receives a stage per layer.
+
+    Returns:
+        A row per node, in the order given: ``id`` and, for classes, ``prediction`` (the
+        most likely class; a list where a node may have several) and ``probability`` (of it,
+        or of every class in the list); for numbers ``prediction``; for links ``embedding``
+        (FixedSizeList<float32>).
+
+    Raises:
+        UnknownNameError: A node is not in the graph, or there is no such relation.
+        ConfigError: There is no run, its graph is gone, or another does not fit; a
+            relation is missing, or is given where there is one row per node.
+        BudgetError: The budget is too small; the message names one that works.
+    """
+    opened = open_run(run, graph=graph, device=device, memory=memory)
+    task = opened.context.task
+    opened.require_relation(relation)
+    node_type = opened.node_type
+    ids = opened.graph.node_ids(node_type)
+    numbers = None
+    if nodes is not None:
+        numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
+        ids = opened.graph.ids_of(node_type, numbers)
+    asked = len(ids)
+    opened.require_room("predicting", [node_type], asked * _ANSWER_BYTES, numbers)
+    found = opened.output(numbers, progress=progress)
+    return pa.table({"id": ids, **task.answers(found, relation)})
+
+
+def read_nodes(file: str | Path) -> list[str]:
+    """Read ids of nodes: a line each (.txt), or the column ``id`` of a table.
+
+    Raises:
+        ConfigError: The file is not there, is of another kind, or has no such column.
+    """
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    file = Path(file)
+    if not file.is_file():
+        raise ConfigError(f"{file} is no file; give a list or a table of nodes")
+    try:
+        if file.suffix == ".txt":
+            return [line for line in file.read_text(encoding="utf-8").splitlines() if line]
+        if file.suffix == ".parquet":
+            table = pyarrow.parquet.read_table(file)
+        elif file.suffix == ".arrow":
+            with pa.memory_map(str(file), "rb") as source:
+                table = pa.ipc.open_file(source).read_all()
+        elif file.suffix in (".csv", ".tsv"):
+            delimiter = "," if file.suffix == ".csv" else "\t"
+            options = pyarrow.csv.ParseOptions(delimiter=delimiter)
+            table = pyarrow.csv.read_csv(file, parse_options=options)
+        else:
+            raise ConfigError(
+                f"cannot read nodes from {file.name!r}: expected a name that ends in one "
+                "of .txt, .csv, .tsv, .parquet, .arrow"
+            )
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{file} cannot be read: {str(err).splitlines()[0]}") from err
+    if "id" not in table.column_names:
+        raise ConfigError(
+            f"{file} has columns {', '.join(table.column_names)}, expected a column id"
+        )
+    return [str(value) for value in table.column("id").to_pylist()]
