@@ -93,9 +93,11 @@ def append(
         edge.directed for edge in manifest.edge_types.values()
     )
     how: dict[str, Any] = {
-        "ids": ids, "separator": separator, "undirected": not is_directed,
+        "ids": ids,
+        "separator": separator,
+        "undirected": not is_directed,
         "num_threads": num_threads,
-    }  # fmt: skip
+    }
 
     def opened(given: Any, names: ColumnNames) -> Source:
         if is_paths(given):

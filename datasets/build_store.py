@@ -81,10 +81,19 @@ def ingest(
     if out is None:
         raise ConfigError("out: got none, expected the folder where the store goes")
     source = open_data(
-        data, nodes=nodes, edges=edges, format=format, ids=ids, columns=columns,
-        separator=separator, skip=skip, undirected=undirected, edge_type=edge_type,
-        num_threads=num_threads, time_unit=time_unit,
-    )  # fmt: skip
+        data,
+        nodes=nodes,
+        edges=edges,
+        format=format,
+        ids=ids,
+        columns=columns,
+        separator=separator,
+        skip=skip,
+        undirected=undirected,
+        edge_type=edge_type,
+        num_threads=num_threads,
+        time_unit=time_unit,
+    )
     if missing_nodes == "drop":
         source = ListedNodesOnly(source, options.get("memory", "4GB"))
         missing_nodes = "make"

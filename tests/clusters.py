@@ -34,9 +34,13 @@ def run_by_workers(
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return an algorithm's table, and what every worker told of the run."""
     work = ProgramWork(
-        graph=str(graph), algorithm=name, parameters=options, threads=1,
-        max_supersteps=_MOST_SUPERSTEPS, **settings,
-    )  # fmt: skip
+        graph=str(graph),
+        algorithm=name,
+        parameters=options,
+        threads=1,
+        max_supersteps=_MOST_SUPERSTEPS,
+        **settings,
+    )
     parts = run_in_threads([work] * workers)
     topology = Topology.of(str(graph))
     plan, _, _ = compile_program(work.program(), topology)
@@ -53,9 +57,14 @@ class NearCrew:
     fail_in: ClassVar[list[int]] = []
 
     def __init__(
-        self, work: EmbeddingWork, num_workers: int, files: dict[Part, Listed],
-        serial: int, tables: dict[str, Any], restarts: int,
-    ) -> None:  # fmt: skip
+        self,
+        work: EmbeddingWork,
+        num_workers: int,
+        files: dict[Part, Listed],
+        serial: int,
+        tables: dict[str, Any],
+        restarts: int,
+    ) -> None:
         self.restarts, self.parts = restarts, list[Any]()
         served, self._summed = by_exchange(tables, work.config)
         self._locks = BucketLocks(files, serial)

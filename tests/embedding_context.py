@@ -20,6 +20,11 @@ def context_of(
     """Return the context of a training of a graph as it is, from the beginning."""
     model = relation_sets(graph, config)
     return EmbeddingContext(
-        path=path, graph=graph, config=config, model=model, layout=layout,
-        steps=list_steps(graph, model, config), state=EmbeddingRunState(graph=describe_graph(graph)),
-    )  # fmt: skip
+        path=path,
+        graph=graph,
+        config=config,
+        model=model,
+        layout=layout,
+        steps=list_steps(graph, model, config),
+        state=EmbeddingRunState(graph=describe_graph(graph)),
+    )

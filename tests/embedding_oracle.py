@@ -212,16 +212,24 @@ class Step:
         table, losses = self.table.copy(), np.zeros(1)
         vectors = [vector.copy() for vector in self.vectors]
         extras = Extras(
-            NO_BAGS, self.dst_bags,
-            vectors[0] if vectors else NO_VECTOR, vectors[-1] if vectors else NO_VECTOR,
+            NO_BAGS,
+            self.dst_bags,
+            vectors[0] if vectors else NO_VECTOR,
+            vectors[-1] if vectors else NO_VECTOR,
             self.is_shared,
-        )  # fmt: skip
+        )
         train_batches(
             Tables(src_rows, src_state, dst_rows, dst_state, self.is_shared),
-            extras, self.model.operators(table),
-            self.edges, self.settings(), 0, 1, 1,
-            np.full(NUM_SRC + len(dst_rows), -1, dtype=np.int32), losses,
-        )  # fmt: skip
+            extras,
+            self.model.operators(table),
+            self.edges,
+            self.settings(),
+            0,
+            1,
+            1,
+            np.full(NUM_SRC + len(dst_rows), -1, dtype=np.int32),
+            losses,
+        )
         return Result(
             float(losses[0]), src_rows, dst_rows, table[::2], [v[0] for v in vectors]
         )

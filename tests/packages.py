@@ -65,6 +65,10 @@ def _python(
     extra = {"PYTHONPATH": str(site)} if is_there else {}
     return subprocess.run(
         [sys.executable, "-P", *words],
-        capture_output=True, text=True, cwd=site, timeout=300, check=False,
+        capture_output=True,
+        text=True,
+        cwd=site,
+        timeout=300,
+        check=False,
         env={**os.environ, **extra},
-    )  # fmt: skip
+    )

@@ -78,13 +78,20 @@ def running_cluster(
     place = Path(tempfile.mkdtemp(prefix="gs-ray-"))  # sockets need short paths
     head = subprocess.Popen(
         [
-            programs / "ray", "start", "--head", "--block",
+            programs / "ray",
+            "start",
+            "--head",
+            "--block",
             "--num-cpus=2",
-            f"--port={port}", f"--temp-dir={place}", "--include-dashboard=false",
-            "--object-store-memory=100000000", "--disable-usage-stats",
+            f"--port={port}",
+            f"--temp-dir={place}",
+            "--include-dashboard=false",
+            "--object-store-memory=100000000",
+            "--disable-usage-stats",
         ],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         wait_for(lambda: list(place.glob("session_latest/sockets/raylet")))
         yield f"127.0.0.1:{port}"

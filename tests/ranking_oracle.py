@@ -126,12 +126,16 @@ def ask_all(
                     ranks.append(1 + better.sum() + equal.sum() / 2)
                 found.append(
                     Asked(
-                        model.name, model.relations[r], side, ranks[0],
+                        model.name,
+                        model.relations[r],
+                        side,
+                        ranks[0],
                         ranks[1],
-                        degrees[node_type][own], float(scores[own]),
+                        degrees[node_type][own],
+                        float(scores[own]),
                         scores[wrong].tolist(),
                     )
-                )  # fmt: skip
+                )
     return found
 
 

@@ -46,8 +46,10 @@ def build_wheel(work: Path) -> Path:
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     done = subprocess.run(
         [*command, "--quiet", "--wheel-dir", work, tree],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     (wheel,) = work.glob("graphsys-*.whl")
     return wheel

@@ -59,7 +59,7 @@ class CnfSource(Source):
                 edge_type=self._edge_type,
                 columns={"weight": np.sign(literal[part]).astype(np.int8)},
                 bytes_read=total if begin == 0 else 0,
-            )  # fmt: skip
+            )
 
     def _read(self) -> tuple[Ints, Ints, int, int]:
         """Return the clause (from 1) and the literal of every edge, and both counts."""

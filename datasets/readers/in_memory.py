@@ -22,8 +22,9 @@ from graphsys.storage.source import Source
 
 _ROLES: Final = ("src", "dst", "weight")
 _LIBRARIES: Final = {
-    "torch_geometric": "graphsys.interop.pyg", "dgl": "graphsys.interop.dgl",
-}  # fmt: skip
+    "torch_geometric": "graphsys.interop.pyg",
+    "dgl": "graphsys.interop.dgl",
+}
 """Who makes a source of a library's graph, which is there when the library is loaded."""
 _MAX_EXACT: Final = 2.0**53
 

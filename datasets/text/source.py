@@ -107,9 +107,13 @@ class Parsed:
 
 
 def parse_file(
-    file: InputFile, layout: LineFormat, *, skip: int = 0, num_threads: int | None = None,
+    file: InputFile,
+    layout: LineFormat,
+    *,
+    skip: int = 0,
+    num_threads: int | None = None,
     blocks: tuple[int, int] | None = None,
-) -> Iterator[Parsed]:  # fmt: skip
+) -> Iterator[Parsed]:
     """Yield the parsed blocks of one file in order.
 
     Raises:
@@ -206,9 +210,12 @@ class TextSource(Source):
             missing = MissingWords(part.file.name, is_open=part.guards_names)
             third = ThirdColumnCheck(where)
             parsing = parse_file(
-                part.file, part.layout, skip=part.skip, num_threads=self._num_threads,
+                part.file,
+                part.layout,
+                skip=part.skip,
+                num_threads=self._num_threads,
                 blocks=part.blocks,
-            )  # fmt: skip
+            )
             for parsed in parsing:
                 comments, comment = comments + parsed.comments, comment or parsed.comment
                 if len(parsed.columns["src"]):

@@ -11,9 +11,15 @@ from graphsys.analysis.sides import COMMUNICATION, is_transfer
 from graphsys.core.events import Event
 
 _OF_TRAININGS = (
-    "units", "sample_seconds", "gather_seconds", "write_seconds", "idle_seconds",
-    "communication_seconds", "read_bytes", "written_bytes",
-)  # fmt: skip
+    "units",
+    "sample_seconds",
+    "gather_seconds",
+    "write_seconds",
+    "idle_seconds",
+    "communication_seconds",
+    "read_bytes",
+    "written_bytes",
+)
 
 
 def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
@@ -34,8 +40,9 @@ def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
         return None
     facts: Mapping[str, Any] = told[-1].attributes
     kind = facts["kind"]
-    workers = [_worker(_trainer(row, kind) if kind != "run" else row)
-               for row in facts["workers"]]  # fmt: skip
+    workers = [
+        _worker(_trainer(row, kind) if kind != "run" else row) for row in facts["workers"]
+    ]
     busy = [row["work_seconds"] for row in workers]
     whole = sum(row["seconds"] for row in workers)
     return {

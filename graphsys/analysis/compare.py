@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_MEASURED = (
-    "started", "model_seconds", "copied_bytes_per_second", "gemm_flop_per_second"
-)  # fmt: skip
+_MEASURED = ("started", "model_seconds", "copied_bytes_per_second", "gemm_flop_per_second")
 """Of the configuration, what differs from run to run."""
 
 

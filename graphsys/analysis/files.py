@@ -18,8 +18,16 @@ from graphsys.core.remote.locations import is_remote
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.transaction import disk_errors
 
-_KEYS = ("schema_version", "command", "status", "machine", "verdict", "metrics",
-         "supersteps", "operators")  # fmt: skip
+_KEYS = (
+    "schema_version",
+    "command",
+    "status",
+    "machine",
+    "verdict",
+    "metrics",
+    "supersteps",
+    "operators",
+)
 
 
 def json_path(page: Path) -> Path:

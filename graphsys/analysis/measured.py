@@ -108,12 +108,16 @@ def _times(figures: HostFigures, around: RunConditions) -> list[Metric]:
     none = "no kernel ran in a timed superstep"
     return [
         measured("wall_seconds", around.wall_s, "s"),
-        measured("superstep_seconds", total if known else None, "s",
-                 reason="no superstep was timed"),
+        measured(
+            "superstep_seconds",
+            total if known else None,
+            "s",
+            reason="no superstep was timed",
+        ),
         measured("compile_seconds", figures.compile_s, "s"),
         measured("waiting_share", waiting, "share", reason="it took no time"),
         measured("kernel_share", share, "share", reason=none),
-    ]  # fmt: skip
+    ]
 
 
 def _threads(figures: HostFigures) -> list[Metric]:

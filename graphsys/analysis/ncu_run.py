@@ -33,9 +33,16 @@ from graphsys.core.errors import GraphsysError, InputError, MissingDependencyErr
 COUNTERS = {"L4": CORE, "L4-stalls": (*CORE, *MEMORY, *STALLS)}
 """What is counted by level: what one pass can count, or stalls and caches besides."""
 _REPLAYED = "ncu replays kernels, so times are not those of the run: profile it at L1"
-_TIMED = ("kernel_share", "waiting_share", "overlap_alpha", "overlap_rho",
-          "overlap_utilization", "bandwidth_share", "thread_waiting",
-          "thread_imbalance")  # fmt: skip
+_TIMED = (
+    "kernel_share",
+    "waiting_share",
+    "overlap_alpha",
+    "overlap_rho",
+    "overlap_utilization",
+    "bandwidth_share",
+    "thread_waiting",
+    "thread_imbalance",
+)
 
 
 def find_ncu() -> str:
@@ -55,8 +62,9 @@ def find_ncu() -> str:
     return found
 
 
-def run_counted(words: Sequence[str], page: Path, options: Sequence[str],
-                level: str) -> int:  # fmt: skip
+def run_counted(
+    words: Sequence[str], page: Path, options: Sequence[str], level: str
+) -> int:
     """Profile a command inside ``ncu``; the report gets the counters.
 
     Args:
@@ -78,11 +86,32 @@ def run_counted(words: Sequence[str], page: Path, options: Sequence[str],
     with tempfile.TemporaryDirectory(prefix="graphsys-ncu-") as folder:
         log = Path(folder) / "ncu.csv"
         counters = ["--metrics", ",".join(COUNTERS[level]), "--log-file", str(log)]
-        inner = [sys.executable, "-P", "-m", "graphsys.cli.main", "profile", "-o",
-                 str(page), *options, "--", *words]  # fmt: skip
-        command = [ncu, "--csv", "--page", "raw", "--print-units", "base",
-                   "--clock-control", "none", "--target-processes", "all",
-                   *counters, *inner]  # fmt: skip
+        inner = [
+            sys.executable,
+            "-P",
+            "-m",
+            "graphsys.cli.main",
+            "profile",
+            "-o",
+            str(page),
+            *options,
+            "--",
+            *words,
+        ]
+        command = [
+            ncu,
+            "--csv",
+            "--page",
+            "raw",
+            "--print-units",
+            "base",
+            "--clock-control",
+            "none",
+            "--target-processes",
+            "all",
+            *counters,
+            *inner,
+        ]
         before = _stamp(json_path(page))
         inside = {**os.environ, INSIDE_NCU: "1"}
         code = subprocess.run(command, check=False, env=inside).returncode
@@ -170,8 +199,12 @@ def counters_note(report: Mapping[str, Any]) -> str:
     return f"with counters: {report['verdict']['summary']}"
 
 
-_WANTED = ("lane_utilization.ncu", "sm_imbalance.ncu", "kernel_invocations.ncu",
-           "kernel_seconds")  # fmt: skip
+_WANTED = (
+    "lane_utilization.ncu",
+    "sm_imbalance.ncu",
+    "kernel_invocations.ncu",
+    "kernel_seconds",
+)
 """Metrics that say why they are missing."""
 
 

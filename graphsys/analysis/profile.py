@@ -288,6 +288,10 @@ def profile(
         target = Path(path)
         check_target(target, overwrite=overwrite)
     return Profile(
-        target, level=level, gpu_model=gpu_model, command=command, schedulers=schedulers,
+        target,
+        level=level,
+        gpu_model=gpu_model,
+        command=command,
+        schedulers=schedulers,
         sampled_sms=sampled_sms,
-    )  # fmt: skip
+    )

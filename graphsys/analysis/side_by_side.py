@@ -5,8 +5,12 @@ from typing import Any
 
 _ROWS = (
     # the model's metric, the host's, the clocks', and that of Nsight Compute
-    ("predicted_launches", "kernel_invocations", "launches_over_rows.clock",
-     "kernel_invocations.ncu"),
+    (
+        "predicted_launches",
+        "kernel_invocations",
+        "launches_over_rows.clock",
+        "kernel_invocations.ncu",
+    ),
     ("lane_utilization", None, "lane_utilization.clock", "lane_utilization.ncu"),
     ("ctas_per_sm", None, "ctas_per_sm.clock", "ctas_per_sm_max"),
     ("sm_imbalance", None, "sm_imbalance.clock", "sm_imbalance.ncu"),
@@ -15,7 +19,7 @@ _ROWS = (
     ("value_sectors_per_request", None, None, "value_sectors_per_request.ncu"),
     ("l1_hit_rate", None, None, "l1_hit_rate.ncu"),
     ("l2_hit_rate", None, None, "l2_hit_rate.ncu"),
-)  # fmt: skip
+)
 COUNTED = tuple(row[0] for row in _ROWS if row[3] is not None)
 """What the model predicts and Nsight Compute counts too."""
 SOURCES = ("host", "clock", "ncu")

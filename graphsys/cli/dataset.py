@@ -77,7 +77,6 @@ def show(name: NameArgument, json: JsonOption = False) -> None:
         print_facts(card)
 
 
-# long: an option takes several lines of its signature, and a command has them all
 @app.command(
     cls=Verb,
     epilog=examples(

@@ -38,7 +38,6 @@ _MEANS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 _RELATIONS_SHOWN = 20
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def evaluate(
     run: RunArgument,
     split: Annotated[
@@ -100,9 +99,14 @@ def evaluate(
         where = parse_cluster(cluster, memory=memory)
         rank = partial(distributed.evaluate, cluster=where)
     result: dict[str, Any] = rank(
-        run, split=split, candidates=candidates, draw=draw, queries=queries, seed=seed,
+        run,
+        split=split,
+        candidates=candidates,
+        draw=draw,
+        queries=queries,
+        seed=seed,
         progress=progress,
-    )  # fmt: skip
+    )
     progress.close()
     state = embedding.open_run(run).state
     if not state.is_complete:

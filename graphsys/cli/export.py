@@ -29,7 +29,6 @@ EPILOG = examples(
 )
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def export(
     run: RunArgument,
     out: Annotated[
@@ -138,17 +137,28 @@ def _export_on(where: Any, run: Path, out: Path, **options: Any) -> int:
 
 
 def _export_network(
-    run: Path, out: Path, node_type: str | None, relation: str | None,
-    memory: str | None, cluster: str | None, *, overwrite: bool,
-) -> dict[str, Any]:  # fmt: skip
+    run: Path,
+    out: Path,
+    node_type: str | None,
+    relation: str | None,
+    memory: str | None,
+    cluster: str | None,
+    *,
+    overwrite: bool,
+) -> dict[str, Any]:
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()
     with network_on(cluster, run, memory=memory) as (opened, facts):
         gnn.export(
-            opened, out, node_type=node_type, relation=relation, overwrite=overwrite,
-            memory=memory, progress=progress,
-        )  # fmt: skip
+            opened,
+            out,
+            node_type=node_type,
+            relation=relation,
+            overwrite=overwrite,
+            memory=memory,
+            progress=progress,
+        )
         progress.close()
     return facts

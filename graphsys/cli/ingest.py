@@ -235,17 +235,28 @@ def ingest(
     sizes = unpacked_bytes(plain), whole_bytes(plain)
     room = kept_bytes(memory, *sizes, has_text=may_hold_text(plain))
     reading: dict[str, Any] = {
-        "format": format_, "ids": ids, "columns": columns, "separator": separator,
-        "skip": skip, "time_unit": time_unit,
-    }  # fmt: skip
+        "format": format_,
+        "ids": ids,
+        "columns": columns,
+        "separator": separator,
+        "skip": skip,
+        "time_unit": time_unit,
+    }
     writing: dict[str, Any] = {
-        "undirected": undirected, "coalesce": coalesce, "drop_self_loops": drop_self_loops,
-        "partitions": parse_partitions(partitions), "partitioner": partitioner,
-        "order": order, "memory": room, "seed": seed,
-        "overwrite": overwrite, "progress": open_progress(), "features_as": features_as,
+        "undirected": undirected,
+        "coalesce": coalesce,
+        "drop_self_loops": drop_self_loops,
+        "partitions": parse_partitions(partitions),
+        "partitioner": partitioner,
+        "order": order,
+        "memory": room,
+        "seed": seed,
+        "overwrite": overwrite,
+        "progress": open_progress(),
+        "features_as": features_as,
         "nodes": {name: one for name, (one,) in node_files.items()} or None,
         "edges": edge_files or None,
-    }  # fmt: skip
+    }
     if cluster is not None:
         if pipes := [path for path in plain if is_pipe(path)]:
             raise ConfigError(

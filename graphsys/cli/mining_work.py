@@ -56,9 +56,13 @@ def explain(
     from graphsys import mining
 
     lines, python = mining.explain_all(
-        graph, patterns, induced=induced, labels=labels, memory=memory,
+        graph,
+        patterns,
+        induced=induced,
+        labels=labels,
+        memory=memory,
         disconnected=disconnected,
-    )  # fmt: skip
+    )
     if as_json:
         plans = dict(zip(patterns, lines, strict=True))
         codes = {text: code for text, code in zip(patterns, python, strict=True) if code}
@@ -93,9 +97,16 @@ def list_matches(
             "--list writes the matches of one --pattern to a file; name it: -o x.parquet"
         )
     return mining.write_matches(
-        graph, patterns[0], out, induced=induced, labels=labels, limit=limit,
-        num_threads=threads, overwrite=overwrite, memory=memory,
-    )  # fmt: skip
+        graph,
+        patterns[0],
+        out,
+        induced=induced,
+        labels=labels,
+        limit=limit,
+        num_threads=threads,
+        overwrite=overwrite,
+        memory=memory,
+    )
 
 
 def census(
@@ -110,10 +121,14 @@ def census(
     from graphsys import mining
 
     return mining.motif_census(
-        graph, size, induced=induced, num_threads=threads, progress=open_progress(),
+        graph,
+        size,
+        induced=induced,
+        num_threads=threads,
+        progress=open_progress(),
         device=device,
         memory=memory,
-    )  # fmt: skip
+    )
 
 
 def count_on_cluster(
@@ -127,9 +142,13 @@ def count_on_cluster(
     where = Cluster.parse(cluster)
     with graphsys.open(graph) as opened:
         return count_on_cluster(
-            opened, where, induced=induced, num_threads=threads, progress=open_progress(),
+            opened,
+            where,
+            induced=induced,
+            num_threads=threads,
+            progress=open_progress(),
             **wanted,
-        )  # fmt: skip
+        )
 
 
 def orbits(
@@ -155,9 +174,13 @@ def store(
     from graphsys import mining
 
     return mining.store_with_orbits(
-        graph, out, num_threads=threads, memory=memory or "4GB", overwrite=overwrite,
+        graph,
+        out,
+        num_threads=threads,
+        memory=memory or "4GB",
+        overwrite=overwrite,
         progress=open_progress(),
-    )  # fmt: skip
+    )
 
 
 def frequent(graph: Path, wanted: dict[str, Any]) -> "list[FrequentPattern]":

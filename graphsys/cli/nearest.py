@@ -74,9 +74,11 @@ def nearest(
         from graphsys import distributed
 
         where = parse_cluster(
-            cluster, memory=memory, relation=relation,
+            cluster,
+            memory=memory,
+            relation=relation,
             index=None if index == "exact" else index,
-        )  # fmt: skip
+        )
         found, facts["workers"] = distributed.nearest(
             run, node, k, cluster=where, node_type=node_type
         )
@@ -88,22 +90,37 @@ def nearest(
 
 
 def _on_one_machine(
-    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str,
+    run: Path,
+    node: str,
+    k: int,
+    node_type: str | None,
+    relation: str | None,
+    index: str,
     memory: str | None,
-) -> "pa.Table":  # fmt: skip
+) -> "pa.Table":
     from graphsys import embedding
 
     require_no_relation(relation)
     return embedding.nearest(
-        run, node, k, node_type=node_type, memory=memory,
+        run,
+        node,
+        k,
+        node_type=node_type,
+        memory=memory,
         index=index,  # type: ignore[arg-type]  # checked there
-    )  # fmt: skip
+    )
 
 
 def _by_network(
-    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str,
-    memory: str | None, cluster: str | None,
-) -> "tuple[pa.Table, dict[str, Any]]":  # fmt: skip
+    run: Path,
+    node: str,
+    k: int,
+    node_type: str | None,
+    relation: str | None,
+    index: str,
+    memory: str | None,
+    cluster: str | None,
+) -> "tuple[pa.Table, dict[str, Any]]":
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
@@ -116,8 +133,13 @@ def _by_network(
     progress = open_progress()
     with network_on(cluster, run, memory=memory) as (opened, facts):
         found = gnn.nearest(
-            opened, node, k, node_type=node_type, relation=relation, memory=memory,
+            opened,
+            node,
+            k,
+            node_type=node_type,
+            relation=relation,
+            memory=memory,
             progress=progress,
-        )  # fmt: skip
+        )
         progress.close()
     return found, facts

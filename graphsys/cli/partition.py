@@ -33,7 +33,6 @@ _COLUMNS = ("edge_cut", "node_balance", "edge_balance", "replication_factor", "s
 _COMPARED = (*_COLUMNS[:-1], "halo", "bucket_balance", "bucket_loads", "seconds")
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def partition(
     graph: GraphArgument,
     out: Annotated[

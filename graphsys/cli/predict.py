@@ -37,7 +37,6 @@ EPILOG = examples(
 )
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def predict(
     run: RunArgument,
     out: Annotated[
@@ -214,9 +213,15 @@ class _Target(NamedTuple):
 
 
 def _answer(
-    run: Path, chosen: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, k: int, known: _KnownAnswers,
-) -> None:  # fmt: skip
+    run: Path,
+    chosen: "Graph | None",
+    target: _Target,
+    nodes: Path | None,
+    relation: str | None,
+    memory: str | None,
+    k: int,
+    known: _KnownAnswers,
+) -> None:
     """Answer questions with a run of embeddings."""
     from graphsys import embedding
     from graphsys.cli.progress import open_progress
@@ -252,9 +257,16 @@ def _answer(
 
 
 def _recommend(
-    run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, cluster: str | None, k: int, known: _KnownAnswers,
-) -> None:  # fmt: skip
+    run: Path,
+    graph: "Graph | None",
+    target: _Target,
+    nodes: Path | None,
+    relation: str | None,
+    memory: str | None,
+    cluster: str | None,
+    k: int,
+    known: _KnownAnswers,
+) -> None:
     """Answer with a network of links what each node should be linked to."""
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
@@ -267,10 +279,15 @@ def _recommend(
         opened = gnn.open_run(opened, graph=graph, memory=memory)
         told["known_splits"] = known.told(opened.graph)
         found = gnn.recommend(
-            opened, chosen, k, relation=relation, graph=graph, progress=progress,
+            opened,
+            chosen,
+            k,
+            relation=relation,
+            graph=graph,
+            progress=progress,
             known_splits=known.splits,
             known=known.how,  # type: ignore[arg-type]  # checked there
-        )  # fmt: skip
+        )
         progress.close()
     asked = len(found["query"].unique()) if chosen is None else len(chosen)
     facts = {
@@ -283,9 +300,15 @@ def _recommend(
 
 
 def _predict_nodes(
-    run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, cluster: str | None, known: str | None,
-) -> None:  # fmt: skip
+    run: Path,
+    graph: "Graph | None",
+    target: _Target,
+    nodes: Path | None,
+    relation: str | None,
+    memory: str | None,
+    cluster: str | None,
+    known: str | None,
+) -> None:
     """Predict with a run of a graph neural network."""
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
@@ -299,9 +322,13 @@ def _predict_nodes(
     chosen = None if nodes is None else read_nodes(nodes)
     with network_on(cluster, run, graph, memory=memory) as (opened, told):
         found = gnn.predict(
-            opened, chosen, graph=graph, relation=relation, memory=memory,
+            opened,
+            chosen,
+            graph=graph,
+            relation=relation,
+            memory=memory,
             progress=progress,
-        )  # fmt: skip
+        )
         progress.close()
     facts = {"num_nodes": found.num_rows, "seconds": time.monotonic() - begin, **told}
     target.write(found, facts, f"{found.num_rows:,} nodes")

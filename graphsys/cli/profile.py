@@ -29,7 +29,6 @@ Perform = Callable[[Sequence[str]], tuple[int, str | None]]
 """Runs a command line: its exit code, and the error message where there is one."""
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def profile(
     context: typer.Context,
     command: Annotated[
@@ -177,8 +176,12 @@ def profile(
         return 0
     if chrome_trace is not None:
         _check_trace(chrome_trace, overwrite=overwrite)
-    settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite,
-                "schedulers": schedulers}  # fmt: skip
+    settings = {
+        "level": level,
+        "gpu_model": gpu_model,
+        "overwrite": overwrite,
+        "schedulers": schedulers,
+    }
     from graphsys.analysis.files import check_outputs
 
     check_outputs(words, out, chrome_trace)
@@ -297,27 +300,44 @@ def _compile(program: str, target: str, *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    columns = ("kernel", "registers", "shared B", "stack B", "spilled B", "CTAs per SM",
-               "occupancy", "limit", "instructions")  # fmt: skip
+    columns = (
+        "kernel",
+        "registers",
+        "shared B",
+        "stack B",
+        "spilled B",
+        "CTAs per SM",
+        "occupancy",
+        "limit",
+        "instructions",
+    )
     rows = []
     for row in facts["kernels"]:
         told = _mix_text(row["instructions"] or {})
         rows.append(
             (
-                row["name"], row["registers"], row["shared_bytes"], row["stack_bytes"],
-                row["spill_bytes"], row["ctas_per_sm"], f"{100 * row['occupancy']:.0f} %",
-                row["occupancy_limit"], told or "not counted: nvdisasm is not installed",
+                row["name"],
+                row["registers"],
+                row["shared_bytes"],
+                row["stack_bytes"],
+                row["spill_bytes"],
+                row["ctas_per_sm"],
+                f"{100 * row['occupancy']:.0f} %",
+                row["occupancy_limit"],
+                told or "not counted: nvdisasm is not installed",
             )
-        )  # fmt: skip
+        )
     print_table(columns, rows)
     lines = [
         (
-            row["name"], Path(line["line"]).name if line["line"] else "(the engine's loop)",
-            line["source"], _mix_text(line["instructions"]),
+            row["name"],
+            Path(line["line"]).name if line["line"] else "(the engine's loop)",
+            line["source"],
+            _mix_text(line["instructions"]),
         )
         for row in facts["kernels"]
         for line in row["lines"] or ()
-    ]  # fmt: skip
+    ]
     if lines:
         print_table(("kernel", "line", "source", "instructions"), lines)
 
@@ -390,10 +410,12 @@ def _compare(
         print_note(f"differs: {name}: {old} -> {new}")
     rows = [
         (
-            change["name"], number_text(change["before"]) or "-",
+            change["name"],
+            number_text(change["before"]) or "-",
             number_text(change["after"]) or "-",
-            "" if change["ratio"] is None else f"{change['ratio']:.3g}", change["unit"],
+            "" if change["ratio"] is None else f"{change['ratio']:.3g}",
+            change["unit"],
         )
         for change in found["changes"]
-    ]  # fmt: skip
+    ]
     print_table(("metric", before.name, after.name, "ratio", "unit"), rows)

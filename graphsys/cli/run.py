@@ -51,7 +51,6 @@ def _complete_algorithm(incomplete: str) -> list[str]:
     return [name for name in ALGORITHMS if name.startswith(incomplete)]
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def run(
     algorithm: Annotated[
         str | None,

@@ -26,7 +26,6 @@ EPILOG = examples(
 )
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def split(
     graph: GraphArgument,
     out: Annotated[

@@ -167,9 +167,18 @@ def embedding(
     else:
         settings = _settings_of(library, out, preset, config, set_, resume=resume)
     _train(
-        library, graph, settings, out, json=json, resume=resume, overwrite=overwrite,
-        dry_run=dry_run, memory=memory, device=device, cluster=cluster,
-    )  # fmt: skip
+        library,
+        graph,
+        settings,
+        out,
+        json=json,
+        resume=resume,
+        overwrite=overwrite,
+        dry_run=dry_run,
+        memory=memory,
+        device=device,
+        cluster=cluster,
+    )
 
 
 @app.command(
@@ -237,10 +246,19 @@ def gnn(
     from graphsys.gnn.process_group import is_first_process  # torch, for settings that fit
 
     _train(
-        library, graph, settings, out, is_telling=is_first_process(), json=json,
-        resume=resume, overwrite=overwrite, dry_run=dry_run, memory=memory, device=device,
+        library,
+        graph,
+        settings,
+        out,
+        is_telling=is_first_process(),
+        json=json,
+        resume=resume,
+        overwrite=overwrite,
+        dry_run=dry_run,
+        memory=memory,
+        device=device,
         cluster=cluster,
-    )  # fmt: skip
+    )
 
 
 def _settings_of(

@@ -26,9 +26,12 @@ def tell_arrays(
         results: Bytes of each array that the host reads afterwards.
     """
     count(
-        DEVICE_ARRAYS, sum(arrays), arrays=tuple(arrays), results=tuple(results),
+        DEVICE_ARRAYS,
+        sum(arrays),
+        arrays=tuple(arrays),
+        results=tuple(results),
         packed=tuple(packed or arrays),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,10 @@ def start_workers(num_workers: int) -> list[Any]:
     watches starts new ones, which read the last checkpoint.
     """
     kind: Any = ray.remote(
-        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={ASIDE: 1},
+        num_cpus=1,
+        max_restarts=0,
+        max_task_retries=0,
+        concurrency_groups={ASIDE: 1},
         scheduling_strategy="SPREAD",
-    )(RemoteWorker)  # fmt: skip
+    )(RemoteWorker)
     return [kind.remote() for _ in range(num_workers)]

@@ -63,9 +63,11 @@ class ClusterCheckpoints(Checkpoints):
         assert work.checkpoint is not None  # of() looked
         if self.is_first:
             super().__init__(
-                work.checkpoint, every=work.checkpoint_every, fingerprint=fingerprint,
+                work.checkpoint,
+                every=work.checkpoint_every,
+                fingerprint=fingerprint,
                 resume=work.resume,
-            )  # fmt: skip
+            )
             return
         self._place = CheckpointPlace.at(work.checkpoint)
         self._every, self._fingerprint = work.checkpoint_every, fingerprint
@@ -102,12 +104,15 @@ class ClusterCheckpoints(Checkpoints):
             "run": self._fingerprint,
             "folder": name,
             "position": asdict(executor.at),
-            "frontier": None if frontier is None else {
-                "everyone": frontier.everyone, "count": frontier.count,
+            "frontier": None
+            if frontier is None
+            else {
+                "everyone": frontier.everyone,
+                "count": frontier.count,
                 "edges": frontier.edges,
             },
             "files": {key: file for (part,) in every for key, file in part.items()},
-        }  # fmt: skip
+        }
         if self.is_first:
             with disk_errors(self.folder), self._tidied():
                 self._commit(content)

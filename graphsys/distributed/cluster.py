@@ -86,9 +86,11 @@ def connected(cluster: Cluster) -> Iterator[int]:
     if ray.is_initialized():
         raise ConfigError("this process is connected to a Ray cluster; leave that first")
     quiet: dict[str, Any] = {
-        "include_dashboard": False, "log_to_driver": False,
-        "logging_level": logging.ERROR, "configure_logging": True,
-    }  # fmt: skip
+        "include_dashboard": False,
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "configure_logging": True,
+    }
     folder, lock = None, -1
     _keep_off_stdout()
     try:
@@ -97,9 +99,11 @@ def connected(cluster: Cluster) -> Iterator[int]:
             folder, lock = _own_folder()
             with _starting():
                 ray.init(
-                    num_cpus=cluster.local_workers, object_store_memory=_STORE_BYTES,
-                    _temp_dir=str(folder), **quiet,
-                )  # fmt: skip
+                    num_cpus=cluster.local_workers,
+                    object_store_memory=_STORE_BYTES,
+                    _temp_dir=str(folder),
+                    **quiet,
+                )
             yield cluster.local_workers
         else:
             _connect(ray, cluster.address)
@@ -172,9 +176,11 @@ def _connect(ray: Any, address: str) -> None:
         if host:  # Ray itself asks for minutes
             socket.create_connection((host, int(port)), _CONNECT_S).close()
         ray.init(
-            address=address, log_to_driver=False, logging_level=logging.ERROR,
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
             runtime_env={"env_vars": text_cells.chosen()},
-        )  # fmt: skip
+        )
     except (OSError, RuntimeError, ValueError, OverflowError) as err:
         raise ClusterError(
             f"no Ray cluster answers at {address}; start one by `ray start --head` and "

@@ -120,10 +120,12 @@ class LocalEdges(Topology):
 def _block(rows: Csr, direction: Direction, row_base: int) -> IndexBlock:
     columns = {name: read_only(values) for name, values in rows.columns().items()}
     index = Index(
-        indptr=read_only(rows.indptr), indices=read_only(rows.indices),
-        weight=columns.get("weight"), relation=columns.get("relation"),
+        indptr=read_only(rows.indptr),
+        indices=read_only(rows.indices),
+        weight=columns.get("weight"),
+        relation=columns.get("relation"),
         time=columns.get("time"),
-    )  # fmt: skip
+    )
     return IndexBlock(
         edge_type=EDGE,
         side=direction,

@@ -33,11 +33,15 @@ class LocalSimple(Topology):
         rows = stored.simple_rows().csr(num_threads, spans=spans)
         self._own = [
             IndexBlock(
-                edge_type=EDGE, side="out", part=k, row_base=low, column_base=0,
+                edge_type=EDGE,
+                side="out",
+                part=k,
+                row_base=low,
+                column_base=0,
                 index=Index(indptr=rows.indptr[low : high + 1], indices=rows.indices),
             )
             for k, (low, high) in enumerate(spans)
-        ]  # fmt: skip
+        ]
         lengths = np.diff(rows.indptr).astype(np.uint32)
         own = tuple((low, lengths[low:high]) for low, high in spans)
         self._lengths = np.zeros(self.num_nodes, dtype=np.uint32)

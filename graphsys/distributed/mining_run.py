@@ -98,11 +98,16 @@ def count_on_cluster(
     is_local = cluster.local_workers > 0
     with connected(cluster) as workers:
         work = MiningWork(
-            graph=location_of(Path(graph.path)), patterns=tuple(patterns), motifs=motifs,
-            induced=induced, labels=labels, disconnected=disconnected,
+            graph=location_of(Path(graph.path)),
+            patterns=tuple(patterns),
+            motifs=motifs,
+            induced=induced,
+            labels=labels,
+            disconnected=disconnected,
             threads=num_threads or threads_per_worker(workers, is_local=is_local),
-            neighbors=workers if is_local else None, is_profiled=is_recording(),
-        )  # fmt: skip
+            neighbors=workers if is_local else None,
+            is_profiled=is_recording(),
+        )
         progress.stage("count", None, "sums")
         try:
             parts, restarts = run_until_done(work, workers, progress)

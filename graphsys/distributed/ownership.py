@@ -145,7 +145,9 @@ class LocalRows(StreamRows):
         return super()._blocks(direction)
 
     def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
-        if isinstance(self.topology, LocalSimple | LocalEdges):  # not by the store's buckets
+        if isinstance(
+            self.topology, LocalSimple | LocalEdges
+        ):  # not by the store's buckets
             num_entries = len(block.index.indices)
             return ((0, self.topology.num_nodes, num_entries),) if num_entries else ()
         return super()._sources(graph, block)

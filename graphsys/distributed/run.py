@@ -153,10 +153,11 @@ class ClusterRun:
             raise ConfigError(f"{prepared.name} is native, a cluster runs vertex programs")
         graph = _graph_for(cluster, prepared.topology)
         work = SharedWork(
-            graph=location_of(Path(graph.path)), algorithm=prepared.name,
+            graph=location_of(Path(graph.path)),
+            algorithm=prepared.name,
             threads=prepared.options.get("num_threads"),
             neighbors=cluster.local_workers or None,
-        )  # fmt: skip
+        )
         return cls(prepared=prepared, work=work, cluster=cluster)
 
     def run(self, progress: Progress = SILENT) -> ClusterResult:

@@ -107,7 +107,11 @@ class WorkerSupersteps(Supersteps):
     launcher: LocalLauncher
 
     def __init__(
-        self, launcher: LocalLauncher, rows: LocalRows, exchange: Exchange, ownership: Ownership
+        self,
+        launcher: LocalLauncher,
+        rows: LocalRows,
+        exchange: Exchange,
+        ownership: Ownership,
     ) -> None:
         super().__init__(launcher, rows)
         self.exchange = exchange
@@ -282,8 +286,9 @@ class WorkerSupersteps(Supersteps):
         outgoing = []
         for other in self.exchange.others:
             nodes = np.sort(theirs[owners == other])
-            outgoing.append((nodes.astype(np.uint32 if self._is_narrow else np.int64),
-                             acc[nodes]))  # fmt: skip
+            outgoing.append(
+                (nodes.astype(np.uint32 if self._is_narrow else np.int64), acc[nodes])
+            )
         if phase.combiner != "any":
             acc[theirs] = phase.identity[0]
         clear_bits(self._touched, theirs)

@@ -67,9 +67,14 @@ class Worker:
         topology, program = Topology.of(work.graph), work.program()
         plan, kernels, compiling = compile_program(program, topology, work.max_supersteps)
         executor = WorkerExecutor(
-            program, plan, kernels, topology, exchange, num_threads=work.threads,
+            program,
+            plan,
+            kernels,
+            topology,
+            exchange,
+            num_threads=work.threads,
             max_supersteps=work.max_supersteps,
-        )  # fmt: skip
+        )
         self._executor = executor
         try:
             return self._run(executor, work, compiling)
@@ -145,9 +150,13 @@ class StepClock:
     def _now(self) -> tuple[float, ...]:
         executor, exchange = self._executor, self._executor.exchange
         return (
-            time.perf_counter(), exchange.sent_bytes, exchange.waited_s, exchange.sending_s,
-            executor.compile_seconds, executor.supersteps.compile_seconds,
-        )  # fmt: skip
+            time.perf_counter(),
+            exchange.sent_bytes,
+            exchange.waited_s,
+            exchange.sending_s,
+            executor.compile_seconds,
+            executor.supersteps.compile_seconds,
+        )
 
 
 class NearPeer:

@@ -40,13 +40,15 @@ class PoolConfig(Checked):
         None, "Nodes drawn, of which the num hardest count; by default 4 num.", minimum=1
     )
     importance: bool = option(
-        False, "Subtract the logarithm of how often a node is expected (logQ), so that "
+        False,
+        "Subtract the logarithm of how often a node is expected (logQ), so that "
         "softmax estimates the one over all nodes.",
-    )  # fmt: skip
+    )
     adversarial: float = option(
-        0.0, "Weigh negatives by softmax(adversarial * score) in the pool; 0: all alike.",
+        0.0,
+        "Weigh negatives by softmax(adversarial * score) in the pool; 0: all alike.",
         minimum=0,
-    )  # fmt: skip
+    )
 
     @property
     def exponent(self) -> float:
@@ -90,14 +92,20 @@ def check_pools(pools: Iterable[PoolConfig], loss: str, batch_size: int) -> None
         _check_keys(pool, where)
         if pool.importance:
             require_trait(
-                loss, "estimates_sum", f"{where}.importance", "true",
+                loss,
+                "estimates_sum",
+                f"{where}.importance",
+                "true",
                 "whose sum over negatives it estimates",
-            )  # fmt: skip
+            )
         if pool.adversarial:
             require_trait(
-                loss, "has_mean", f"{where}.adversarial", pool.adversarial,
+                loss,
+                "has_mean",
+                f"{where}.adversarial",
+                pool.adversarial,
                 "whose mean over negatives it weighs",
-            )  # fmt: skip
+            )
         num_batch += pool.kind == "batch"
         if num_batch > 1:
             raise ConfigError(

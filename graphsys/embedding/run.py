@@ -113,7 +113,9 @@ class EmbeddingRunState:
 
 def read_state(path: Path) -> EmbeddingRunState:
     """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
-    return run_state.read_state(path, EmbeddingRunState, "embedding run", "graphsys train embedding")
+    return run_state.read_state(
+        path, EmbeddingRunState, "embedding run", "graphsys train embedding"
+    )
 
 
 def read_config(path: Path) -> EmbeddingConfig:

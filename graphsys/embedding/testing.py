@@ -80,9 +80,9 @@ class ComparatorContract:
         for has_bias in (False, True):
             with tempfile.TemporaryDirectory() as folder:
                 run = _train(Path(folder), comparator=self.name, bias=has_bias)
-                self._compare(run, _objective(
-                    comparator=self.name, bias=has_bias, loss="logistic"
-                ))  # fmt: skip
+                self._compare(
+                    run, _objective(comparator=self.name, bias=has_bias, loss="logistic")
+                )
 
     def _compare(self, run: Embeddings, objective: Objective) -> None:
         size = run.graph.num_nodes_of("node")
@@ -159,21 +159,30 @@ class LossContract:
         np.testing.assert_allclose(twice[1], 2 * own, rtol=1e-5)
 
     def _call(
-        self, positives: Any, negatives: Any, margin: float = 0.5, *,
-        nodes: Ints | None = None, weight: float = 1.0,
-    ) -> tuple[float, Floats, Floats]:  # fmt: skip
+        self,
+        positives: Any,
+        negatives: Any,
+        margin: float = 0.5,
+        *,
+        nodes: Ints | None = None,
+        weight: float = 1.0,
+    ) -> tuple[float, Floats, Floats]:
         """Return the loss of some queries, and its gradients."""
         scores = np.array(negatives, dtype=np.float32)
         num_queries, width = scores.shape
         objective = _objective(loss=self.name, margin=margin)
         gradients = np.empty(num_queries, dtype=np.float32)
         total = _sum_losses(
-            scores, np.array(positives, dtype=np.float32),
+            scores,
+            np.array(positives, dtype=np.float32),
             np.arange(num_queries, dtype=np.int64),
             np.full(width, 100, dtype=np.int64) if nodes is None else nodes,
             np.full(num_queries, weight, dtype=np.float32),
-            np.zeros(width, dtype=np.float32), objective, plain_counting(), gradients,
-        )  # fmt: skip
+            np.zeros(width, dtype=np.float32),
+            objective,
+            plain_counting(),
+            gradients,
+        )
         return float(total), gradients, scores
 
 
@@ -237,9 +246,15 @@ class OperatorContract:
         model, drows = _relations(operator=self.name), np.full_like(rows, np.nan)
         dparameters = np.ones_like(parameters)
         apply_operators_backward(
-            model.kernel_codes, model.offsets, parameters,
-            np.zeros(len(rows), dtype=np.int64), rows, dout, drows, dparameters,
-        )  # fmt: skip
+            model.kernel_codes,
+            model.offsets,
+            parameters,
+            np.zeros(len(rows), dtype=np.int64),
+            rows,
+            dout,
+            drows,
+            dparameters,
+        )
         return drows, dparameters
 
 
@@ -290,29 +305,65 @@ def _rows(count: int, seed: int = 4) -> Floats:
 
 @jit
 def _call_rank(
-    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
-    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
-) -> float:  # fmt: skip
+    queries: Floats,
+    candidates: Floats,
+    nodes: Ints,
+    weights: Floats,
+    use_batch: bool,
+    objective: Objective,
+    bias: Floats,
+    counting: CandidateWeights,
+    scratch: Floats,
+    scratch_distances: Floats,
+    dqueries: Floats,
+    dcandidates: Floats,
+) -> float:
     return float(
         call_rank(
-            objective.calls.rank, queries, candidates, nodes, weights, use_batch, objective,
-            bias, counting, scratch, scratch_distances, dqueries, dcandidates,
+            objective.calls.rank,
+            queries,
+            candidates,
+            nodes,
+            weights,
+            use_batch,
+            objective,
+            bias,
+            counting,
+            scratch,
+            scratch_distances,
+            dqueries,
+            dcandidates,
         )
-    )  # fmt: skip
+    )
 
 
 @jit
 def _sum_losses(
-    scores: Floats, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, objective: Objective, counting: CandidateWeights, gradients: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    objective: Objective,
+    counting: CandidateWeights,
+    gradients: Floats,
+) -> float:
     return float(
         sum_losses(
-            scores, 0, positives, own, nodes, weights, bias, objective, counting, 0,
+            scores,
+            0,
+            positives,
+            own,
+            nodes,
+            weights,
+            bias,
+            objective,
+            counting,
+            0,
             gradients,
         )
-    )  # fmt: skip
+    )
 
 
 def _rank(
@@ -323,11 +374,19 @@ def _rank(
     scratch = np.empty((2, num_queries * num_candidates), dtype=np.float32)
     dqueries, dcandidates = np.empty_like(queries), np.empty_like(candidates)
     total = _call_rank(
-        queries, candidates, np.arange(num_candidates, dtype=np.int64),
-        np.ones(num_queries, dtype=np.float32), use_batch, objective,
-        np.zeros(num_candidates, dtype=np.float32), plain_counting(), scratch[0],
-        scratch[1], dqueries, dcandidates,
-    )  # fmt: skip
+        queries,
+        candidates,
+        np.arange(num_candidates, dtype=np.int64),
+        np.ones(num_queries, dtype=np.float32),
+        use_batch,
+        objective,
+        np.zeros(num_candidates, dtype=np.float32),
+        plain_counting(),
+        scratch[0],
+        scratch[1],
+        dqueries,
+        dcandidates,
+    )
     return float(total), dqueries, dcandidates
 
 

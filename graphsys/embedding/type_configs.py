@@ -12,9 +12,11 @@ class RelationConfig(Checked):
     """What differs for one relation."""
 
     operator: str | None = option(
-        None, "Operator of this relation; by default that of all.",
-        choices=operators.OPERATORS.names, plugins=operators.GROUP,
-    )  # fmt: skip
+        None,
+        "Operator of this relation; by default that of all.",
+        choices=operators.OPERATORS.names,
+        plugins=operators.GROUP,
+    )
     weight: float = option(1.0, "Factor on the loss of its edges.", minimum=0)
     lr: float | None = option(
         None, "Learning rate of its operator; by default relation_lr.", above=0

@@ -94,9 +94,11 @@ class NativeRun:
                 ),
             )
         return replace(
-            done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds,
+            done,
+            seconds=min(done.seconds, working),
+            compile_seconds=compiling.seconds,
             source=lambda: marked(done.table, self.name, parameters, topology),
-        )  # fmt: skip
+        )
 
     def explanation(self) -> str:
         """Tell what :meth:`run` will do."""
@@ -172,17 +174,27 @@ def prepare_native(
     unites = rows.entries + need.entries > 0
     index_bytes = _index_bytes(topology, need)
     texts = row_texts(
-        index_bytes, is_mapped=index_bytes > 0 and not unites, unites=unites,
+        index_bytes,
+        is_mapped=index_bytes > 0 and not unites,
+        unites=unites,
         why=_why_copied(topology, need) if unites else "",
-    )  # fmt: skip
+    )
     choice = MemoryPlan(
-        mode=mode, needs=needs, budget=budget, index_bytes=index_bytes,
-        reasons=reasons_of(mode, needs, budget, texts), unites=unites,
-    )  # fmt: skip
+        mode=mode,
+        needs=needs,
+        budget=budget,
+        index_bytes=index_bytes,
+        reasons=reasons_of(mode, needs, budget, texts),
+        unites=unites,
+    )
     return NativeRun(
-        name=name, function=function, topology=topology, options=options, choice=choice,
+        name=name,
+        function=function,
+        topology=topology,
+        options=options,
+        choice=choice,
         kernels=kernels,
-    )  # fmt: skip
+    )
 
 
 def _why_copied(topology: Topology, need: Need) -> str:

@@ -57,9 +57,12 @@ def marked(
     manifest = graph.whole_manifest
     count = len(manifest.deltas)
     origin = Origin(
-        algorithm=algorithm, parameters=dict(parameters), generation=manifest.generation,
-        deltas=count, checksum=state_checksum(manifest, count),
-    )  # fmt: skip
+        algorithm=algorithm,
+        parameters=dict(parameters),
+        generation=manifest.generation,
+        deltas=count,
+        checksum=state_checksum(manifest, count),
+    )
     known = table.schema.metadata or {}
     text = json.dumps(asdict(origin), sort_keys=True)
     return table.replace_schema_metadata({**known, _KEY: text.encode()})

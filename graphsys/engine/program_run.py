@@ -72,7 +72,10 @@ def prepare_program(
     """
     check_settings(**{n: settings[n] for n in _CHECKED if n in settings})
     work = prepare(
-        program, graph, memory=memory, device=settings.get("device", "cpu"),
+        program,
+        graph,
+        memory=memory,
+        device=settings.get("device", "cpu"),
         max_supersteps=settings.get("max_supersteps"),
-    )  # fmt: skip
+    )
     return ProgramRun(name=name or work.plan.spec.name, work=work, settings=settings)

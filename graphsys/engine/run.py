@@ -72,11 +72,18 @@ def run(
     )
     done = run_prepared(
         work,
-        num_threads=num_threads, max_supersteps=max_supersteps,
-        require_convergence=require_convergence, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, resume=resume, check=check, device=device,
-        strategy=strategy, device_memory=device_memory, progress=progress,
-    )  # fmt: skip
+        num_threads=num_threads,
+        max_supersteps=max_supersteps,
+        require_convergence=require_convergence,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        check=check,
+        device=device,
+        strategy=strategy,
+        device_memory=device_memory,
+        progress=progress,
+    )
     return done.warned()
 
 
@@ -102,15 +109,25 @@ def run_prepared(
 
         topology = work.topology.simplified() if work.program.simple else work.topology
         return run_on_device(
-            work.program, topology, strategy=strategy, device_memory=device_memory,
-            max_supersteps=max_supersteps, require_convergence=require_convergence,
+            work.program,
+            topology,
+            strategy=strategy,
+            device_memory=device_memory,
+            max_supersteps=max_supersteps,
+            require_convergence=require_convergence,
             progress=progress,
-        )  # fmt: skip
+        )
     return run_on_host(
-        work, num_threads=num_threads, max_supersteps=max_supersteps,
-        require_convergence=require_convergence, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, resume=resume, check=check, progress=progress,
-    )  # fmt: skip
+        work,
+        num_threads=num_threads,
+        max_supersteps=max_supersteps,
+        require_convergence=require_convergence,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        check=check,
+        progress=progress,
+    )
 
 
 def check_settings(

@@ -287,9 +287,12 @@ class Topology:
     def placed(self, allocate: Allocate) -> "Topology":
         """Return the same graph, whose arrays of all entries come from elsewhere."""
         return Topology(
-            self.numbers, is_directed=self.is_directed, graph=self.graph,
-            rows=dict(self._rows), allocate=allocate,
-        )  # fmt: skip
+            self.numbers,
+            is_directed=self.is_directed,
+            graph=self.graph,
+            rows=dict(self._rows),
+            allocate=allocate,
+        )
 
     def is_at_hand(self, direction: Direction) -> bool:
         """Whether :meth:`csr` takes no memory: rows made before, or mapped as they are."""

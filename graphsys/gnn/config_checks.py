@@ -14,9 +14,11 @@ def check_names(config: GnnSettings) -> None:
     """
     spec_of(config.model)
     for registry, name in (
-        (TASKS, config.task), (SAMPLERS, config.sampler), (DECODERS, config.decoder),
+        (TASKS, config.task),
+        (SAMPLERS, config.sampler),
+        (DECODERS, config.decoder),
         (PAIR_LOSSES, config.loss),
-    ):  # fmt: skip
+    ):
         registry.get(name)
 
 
@@ -141,17 +143,23 @@ def _check_sampler(config: GnnSettings) -> None:
         )
     is_other = not sampler.is_usual
     for name, is_set, reason in (
-        ("replace", config.replace and not sampler.can_replace,
-         "it draws without replacement"),
+        (
+            "replace",
+            config.replace and not sampler.can_replace,
+            "it draws without replacement",
+        ),
         ("weighted", config.weighted and not sampler.can_weigh, "it draws all alike"),
         ("recent", config.recent and not sampler.can_be_recent, "it knows no time"),
         ("recent", config.recent and config.weighted, "the latest are not drawn"),
         ("model", is_other and spec.messages == "walks", "its neighborhoods are walked"),
         ("batch_size", is_other and config.is_full_batch, "the whole graph is not sampled"),
-        ("model", spec.has_loops and not sampler.has_all_edges,
-         "its sums know later edges"),
+        (
+            "model",
+            spec.has_loops and not sampler.has_all_edges,
+            "its sums know later edges",
+        ),
         ("task", sampler.has_times and not has_times, "times are those of labeled nodes"),
-    ):  # fmt: skip
+    ):
         if is_set:
             raise ConfigError(
                 f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
@@ -163,11 +171,14 @@ def _check_owners(config: GnnSettings) -> None:
     """Check that rows are drawn node by node, so that another can draw them."""
     spec = spec_of(config.model)
     for name, is_set, expected in (
-        ("model", spec.messages != "edges" or spec.make_stream is not None,
-         "one whose messages come from edges"),
+        (
+            "model",
+            spec.messages != "edges" or spec.make_stream is not None,
+            "one whose messages come from edges",
+        ),
         ("batch_size", config.is_whole_graph, "at least 1 and a model that samples"),
         ("sampler", SAMPLERS.get(config.sampler).has_times, "neighbor or labor"),
-    ):  # fmt: skip
+    ):
         if is_set:
             raise ConfigError(
                 f"{name}: got {getattr(config, name)} with sample_at owners, which draws a "

@@ -69,9 +69,13 @@ class LayerByLayer:
     """
 
     def __init__(
-        self, context: GnnContext, scratch: Path | None, entries: int,
-        progress: Progress = SILENT, group: LockstepGroup | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        context: GnnContext,
+        scratch: Path | None,
+        entries: int,
+        progress: Progress = SILENT,
+        group: LockstepGroup | None = None,
+    ) -> None:
         self._context, self._scratch = context, scratch
         self._entries, self._progress, self._group = entries, progress, group
 

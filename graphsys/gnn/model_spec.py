@@ -14,12 +14,23 @@ from graphsys.core.registry import SpecRegistry
 
 GROUP: Final = "graphsys.models"
 _FILES: Final = {
-    "sage": "layers.sage", "gcn": "layers.gcn", "lightgcn": "layers.gcn",
-    "gat": "layers.gat", "gatv2": "layers.gat", "gin": "layers.gin",
-    "rgcn": "layers.relational", "hgt": "layers.relational", "han": "layers.han",
-    "pinsage": "layers.pinsage", "gatne": "gatne", "tgn": "tgn", "jodie": "jodie",
-    "edgebank": "edgebank", "recency": "recency", "evolving": "evolving",
-}  # fmt: skip
+    "sage": "layers.sage",
+    "gcn": "layers.gcn",
+    "lightgcn": "layers.gcn",
+    "gat": "layers.gat",
+    "gatv2": "layers.gat",
+    "gin": "layers.gin",
+    "rgcn": "layers.relational",
+    "hgt": "layers.relational",
+    "han": "layers.han",
+    "pinsage": "layers.pinsage",
+    "gatne": "gatne",
+    "tgn": "tgn",
+    "jodie": "jodie",
+    "edgebank": "edgebank",
+    "recency": "recency",
+    "evolving": "evolving",
+}
 
 
 def _no(_: Any) -> bool:
@@ -97,9 +108,11 @@ class ModelSpec:
 
 
 models = SpecRegistry(
-    "model", GROUP, ModelSpec,
+    "model",
+    GROUP,
+    ModelSpec,
     modules={name: f"graphsys.gnn.models.{file}" for name, file in _FILES.items()},
-)  # fmt: skip
+)
 register = models.add
 spec_of = models.get
 model_names = models.names

@@ -100,7 +100,9 @@ class PairLossSpec:
 
 
 TASKS = SpecRegistry(
-    "task", TASKS_GROUP, TaskSpec,
+    "task",
+    TASKS_GROUP,
+    TaskSpec,
     modules={
         "node_classification": "graphsys.gnn.tasks.task",
         "regression": "graphsys.gnn.tasks.regression",
@@ -109,18 +111,24 @@ TASKS = SpecRegistry(
         "temporal_link_prediction": "graphsys.gnn.tasks.temporal_links",
         "change_prediction": "graphsys.gnn.tasks.change_prediction",
     },
-)  # fmt: skip
+)
 SAMPLERS = SpecRegistry(
-    "sampler", SAMPLERS_GROUP, SamplerSpec,
+    "sampler",
+    SAMPLERS_GROUP,
+    SamplerSpec,
     modules=dict.fromkeys(("neighbor", "labor", "temporal"), "graphsys.gnn.data.samplers"),
-)  # fmt: skip
+)
 DECODERS = SpecRegistry(
-    "decoder", DECODERS_GROUP, DecoderSpec,
+    "decoder",
+    DECODERS_GROUP,
+    DecoderSpec,
     modules=dict.fromkeys(("dot", "distmult", "mlp"), "graphsys.gnn.tasks.decoders"),
-)  # fmt: skip
+)
 PAIR_LOSSES = SpecRegistry(
-    "loss", PAIR_LOSSES_GROUP, PairLossSpec,
+    "loss",
+    PAIR_LOSSES_GROUP,
+    PairLossSpec,
     modules=dict.fromkeys(
         ("margin", "logistic", "bpr", "softmax"), "graphsys.gnn.tasks.pair_losses"
     ),
-)  # fmt: skip
+)

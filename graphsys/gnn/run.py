@@ -138,8 +138,11 @@ def commit(
     if rows is not None:
         stored = rows.flush(state.serial, state.best_epoch if "best" in tensors else 0)
         files |= stored
-        checksums |= {name: file_digest(path / name) for name in stored
-                      if state.is_complete or not is_written_again(name)}  # fmt: skip
+        checksums |= {
+            name: file_digest(path / name)
+            for name in stored
+            if state.is_complete or not is_written_again(name)
+        }
     state.files, state.checksums = files, checksums
     state.format_version = run_folder.FORMAT_VERSION
     run_folder.write_content(path, dataclasses.asdict(state))

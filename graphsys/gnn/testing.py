@@ -55,31 +55,40 @@ class _Circle(Source):
         split = np.array(["train", "valid", "train", "test"])[here % 4]
         label = (here // 15 + self._shift * (split != "train")) % 4
         yield NodeChunk(
-            ids=here, node_type="node",
+            ids=here,
+            node_type="node",
             columns={
-                "label": label, "number": label * 2.5, "split": pa.array(split.tolist()),
+                "label": label,
+                "number": label * 2.5,
+                "split": pa.array(split.tolist()),
                 "time": here + 1000,
             },
             features={"x": np.eye(_SIZE, 8, dtype=np.float32)[here % 8] + 0.1},
-        )  # fmt: skip
+        )
         src = np.concatenate([here, here, here])
         dst = (src + np.repeat([1, 2, 5], _SIZE)) % _SIZE
         yield EdgeChunk(
-            src=src, dst=dst, edge_type=_EDGES, split="train",
+            src=src,
+            dst=dst,
+            edge_type=_EDGES,
+            split="train",
             columns={
                 "weight": np.ones(len(src), dtype=np.float32),
                 "time": np.arange(len(src), dtype=np.int64) + 900,
             },
-        )  # fmt: skip
+        )
         for name, step in (("valid", 3), ("test", 4)):
             few = here[::6]
             yield EdgeChunk(
-                src=few, dst=(few + step + 10 * self._shift) % _SIZE, edge_type=_EDGES,
-                split=name, columns={
+                src=few,
+                dst=(few + step + 10 * self._shift) % _SIZE,
+                edge_type=_EDGES,
+                split=name,
+                columns={
                     "weight": np.ones(len(few), dtype=np.float32),
                     "time": np.full(len(few), 2000),
                 },
-            )  # fmt: skip
+            )
 
 
 @contextmanager
@@ -147,9 +156,15 @@ class TaskContract:
 
     def _config(self, **changes: Any) -> GnnConfig:
         usual = {
-            "task": self.name, "epochs": 2, "dim": 8, "layers": 2, "fanouts": (4, 4),
-            "batch_size": 16, "num_negatives": 8, "deterministic": True,
-        }  # fmt: skip
+            "task": self.name,
+            "epochs": 2,
+            "dim": 8,
+            "layers": 2,
+            "fanouts": (4, 4),
+            "batch_size": 16,
+            "num_negatives": 8,
+            "deterministic": True,
+        }
         return GnnConfig(**{**usual, **self.settings, **changes})
 
 
@@ -216,9 +231,15 @@ class StreamContract:
 
     def _config(self) -> GnnConfig:
         usual = {
-            "task": "temporal_link_prediction", "model": self.name, "dim": 8, "layers": 1,
-            "batch_size": 16, "heads": 2, "num_negatives": 8, "deterministic": True,
-        }  # fmt: skip
+            "task": "temporal_link_prediction",
+            "model": self.name,
+            "dim": 8,
+            "layers": 1,
+            "batch_size": 16,
+            "heads": 2,
+            "num_negatives": 8,
+            "deterministic": True,
+        }
         return GnnConfig(**{**usual, **self.settings})
 
 
@@ -262,9 +283,10 @@ class SamplerContract:
         spec = SAMPLERS.get(self.name)
         with _graph(_Circle()) as graph:
             for name, is_taken in (
-                ("replace", spec.can_replace), ("weighted", spec.can_weigh),
+                ("replace", spec.can_replace),
+                ("weighted", spec.can_weigh),
                 ("recent", spec.can_be_recent),
-            ):  # fmt: skip
+            ):
                 if is_taken:
                     sampler = self._make(graph, **{name: True})
                     with self._sample(sampler, np.array([5])) as sample:

@@ -68,9 +68,11 @@ class _AddressRange:
     def array(self, at: int, length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Return values ``at`` bytes behind the begin, read-only; they keep the range."""
         self.__array_interface__ = {
-            "version": 3, "typestr": dtype.str, "shape": (length,),
+            "version": 3,
+            "typestr": dtype.str,
+            "shape": (length,),
             "data": (self.address + at, True),
-        }  # fmt: skip
+        }
         return np.asarray(self)
 
 
@@ -115,9 +117,13 @@ def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [
-        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
         ctypes.c_long,
-    ]  # fmt: skip
+    ]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return libc
 

@@ -34,18 +34,24 @@ class SimpleRows:
         """Take rows of out-neighbors and of in-neighbors, or those of all neighbors."""
         rows = out.rows if isinstance(out, Csr) else out
         nothing = Rows(
-            begins=rows.begins[:0], ends=rows.ends[:0], indices=rows.indices[:0],
+            begins=rows.begins[:0],
+            ends=rows.ends[:0],
+            indices=rows.indices[:0],
             num_edges=0,
-        )  # fmt: skip
+        )
         return cls(out=rows, into=into or nothing)
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
         """What kernels take: begins, ends and neighbors of both."""
         return (
-            self.out.begins, self.out.ends, self.out.indices,
-            self.into.begins, self.into.ends, self.into.indices,
-        )  # fmt: skip
+            self.out.begins,
+            self.out.ends,
+            self.out.indices,
+            self.into.begins,
+            self.into.ends,
+            self.into.indices,
+        )
 
     def degrees(self, num_threads: int | None = None) -> npt.NDArray[np.int64]:
         """Return the distinct neighbors of every node, int64 ``[N]``.

@@ -45,13 +45,17 @@ def _piece(chunk: EdgeChunk | NodeChunk, span: slice) -> EdgeChunk | NodeChunk:
     columns = {name: values[span] for name, values in chunk.columns.items()}
     if isinstance(chunk, EdgeChunk):
         return EdgeChunk(
-            src=chunk.src[span], dst=chunk.dst[span], edge_type=chunk.edge_type,
+            src=chunk.src[span],
+            dst=chunk.dst[span],
+            edge_type=chunk.edge_type,
             columns=columns,
-        )  # fmt: skip
+        )
     return NodeChunk(
-        ids=chunk.ids[span], node_type=chunk.node_type, columns=columns,
+        ids=chunk.ids[span],
+        node_type=chunk.node_type,
+        columns=columns,
         features={name: values[span] for name, values in chunk.features.items()},
-    )  # fmt: skip
+    )
 
 
 def node_chunk(node_type: str, num_nodes: int, arrays: Mapping[str, Values]) -> NodeChunk:

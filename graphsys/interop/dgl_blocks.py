@@ -162,9 +162,11 @@ class GraphsysBlockSampler(dgl.dataloading.BlockSampler):  # type: ignore[misc,n
             else list(reversed(fanouts))
         )
         self._sampler = NeighborSampler(
-            list(self.kinds.values()), ours, is_replacing=is_replacing,
+            list(self.kinds.values()),
+            ours,
+            is_replacing=is_replacing,
             is_weighted=is_weighted,
-        )  # fmt: skip
+        )
 
     def _name(self, kind: Any) -> str:
         rows = self.kinds.get(EdgeType(*kind)) if isinstance(kind, tuple) else None

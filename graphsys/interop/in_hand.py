@@ -163,9 +163,11 @@ class _Part(Source):
                 }
                 columns = {c: table.column(c) for c in table.column_names if c != "id"}
                 yield NodeChunk(
-                    ids=_plain(table.column("id")), node_type=name, columns=columns,
+                    ids=_plain(table.column("id")),
+                    node_type=name,
+                    columns=columns,
                     features=features,
-                )  # fmt: skip
+                )
         for name in self._kinds:
             for split in graph.splits(name):
                 yield from self._edges(name, graph.edge_type(name), split)
@@ -182,9 +184,12 @@ class _Part(Source):
             kept = table.filter(pa.array(is_kept)).drop_columns(["edge_type"])
             columns = {c: kept.column(c) for c in kept.column_names[2:]}
             yield EdgeChunk(
-                src=_plain(kept.column("src")), dst=_plain(kept.column("dst")),
-                edge_type=kind, split=split, columns=columns,
-            )  # fmt: skip
+                src=_plain(kept.column("src")),
+                dst=_plain(kept.column("dst")),
+                edge_type=kind,
+                split=split,
+                columns=columns,
+            )
 
     @staticmethod
     def _rows(rows: Any, local: Ints) -> Any:

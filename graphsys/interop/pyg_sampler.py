@@ -83,9 +83,12 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
         self._sampler: NeighborSampler
         if not is_temporal:
             self._sampler = NeighborSampler(
-                rows, fanouts, frontier="new", is_replacing=is_replacing,
+                rows,
+                fanouts,
+                frontier="new",
+                is_replacing=is_replacing,
                 is_weighted=is_weighted,
-            )  # fmt: skip
+            )
             return
         if is_replacing:
             raise ConfigError(
@@ -93,9 +96,13 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
                 "drawn without replacement"
             )
         self._sampler = TemporalSampler(
-            rows, fanouts, frontier="new", choice=temporal_strategy,
-            is_weighted=is_weighted, is_disjoint=True,
-        )  # fmt: skip
+            rows,
+            fanouts,
+            frontier="new",
+            choice=temporal_strategy,
+            is_weighted=is_weighted,
+            is_disjoint=True,
+        )
 
     def sample_from_nodes(self, index: Any, **kwargs: Any) -> Any:
         """Return the surroundings of a batch of nodes; called by NodeLoader.
@@ -169,11 +176,14 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
         (name,) = sample.layers[0]
         row, col, edge = _edges(sample.layers[0][name])
         return pyg_sampler.SamplerOutput(
-            torch.from_numpy(sample.input_nodes.copy()), row, col, edge,
+            torch.from_numpy(sample.input_nodes.copy()),
+            row,
+            col,
+            edge,
             batch=_groups(sample, self.node_types[0]),
             num_sampled_nodes=_hop_nodes(sample, self.node_types[0]),
             num_sampled_edges=_hop_edges(sample, name),
-        )  # fmt: skip
+        )
 
     def _typed(self, sample: Sample) -> Any:
         none = np.empty(0, dtype=np.int64)

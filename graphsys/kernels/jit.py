@@ -111,9 +111,11 @@ class LazyKernel:
                 from graphsys.kernels.compiled import dispatcher_of
 
                 self._made = dispatcher_of(
-                    self.py_func, _stamp_of(self.py_func), self._options,
+                    self.py_func,
+                    _stamp_of(self.py_func),
+                    self._options,
                     has_entry=self._has_entry,
-                )  # fmt: skip
+                )
         return self._made
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:

@@ -44,9 +44,12 @@ def pointer_call(returns: Any, *arguments: Any) -> Any:
             convention = context.call_conv
             kind = convention.get_function_type(returns, arguments).as_pointer()
             status, result = convention.call_function(
-                builder, builder.inttoptr(values[0], kind), returns, arguments,
+                builder,
+                builder.inttoptr(values[0], kind),
+                returns,
+                arguments,
                 cgutils.unpack_tuple(builder, values[1], len(arguments)),
-            )  # fmt: skip
+            )
             with cgutils.if_unlikely(builder, status.is_error):
                 convention.return_status_propagate(builder, status)
             return result

@@ -97,9 +97,13 @@ class _Draws:
     """Draws of matches of one pattern; those made stay when more are wanted."""
 
     def __init__(
-        self, graph: LabeledGraph, pattern: Pattern, is_induced: bool, seed: int,
+        self,
+        graph: LabeledGraph,
+        pattern: Pattern,
+        is_induced: bool,
+        seed: int,
         team: ThreadTeam,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._rows = rows = graph.rows
         self._team = team
         kind = "vertex" if is_induced else "edge"
@@ -124,11 +128,19 @@ class _Draws:
             return Estimate(count=0, low=0, high=0, samples=0, converged=True)
         more = np.zeros((num_chunks - len(self._sums), 2))
         self._team.run(
-            draw_matches, self._rows.indptr, self._rows.indices, self._owners,
-            self._steps, *self._asked, self._key, len(self._sums),
-            np.zeros(1, dtype=np.int64), self._candidates,
-            np.zeros((self._team.num_threads, len(self._steps)), dtype=np.int64), more,
-        )  # fmt: skip
+            draw_matches,
+            self._rows.indptr,
+            self._rows.indices,
+            self._owners,
+            self._steps,
+            *self._asked,
+            self._key,
+            len(self._sums),
+            np.zeros(1, dtype=np.int64),
+            self._candidates,
+            np.zeros((self._team.num_threads, len(self._steps)), dtype=np.int64),
+            more,
+        )
         self._sums = np.concatenate([self._sums, more])
         samples = num_chunks * SAMPLES_A_CHUNK
         mean, square = (self._sums.sum(axis=0) / samples).tolist()

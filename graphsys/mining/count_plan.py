@@ -49,8 +49,10 @@ class CountPlan:
         for step, (needed, refused, above) in enumerate(self.steps.tolist()):
             words = [f"{step + 1}. node {self.order[step]}"]
             for text, bits in (
-                ("neighbor of", needed), ("not of", refused), ("numbered above", above)
-            ):  # fmt: skip
+                ("neighbor of", needed),
+                ("not of", refused),
+                ("numbered above", above),
+            ):
                 nodes = [str(self.order[k]) for k in range(step) if bits >> k & 1]
                 words += [f"{text} {', '.join(nodes)}"] if nodes else []
             said.append("; ".join([*words, *filter(None, [self.said[step]])]))

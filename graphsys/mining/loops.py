@@ -38,9 +38,12 @@ def count_by_loops(
         sets = _sets(rows, kernels.threads, num_sets)
         asked = (graph.kinds, graph.labels)
         return kernels.sums(
-            kernel, len(choices), *asked, after=(sets,),
+            kernel,
+            len(choices),
+            *asked,
+            after=(sets,),
             trips=lambda: _trips(graph, choices, kernels),
-        )  # fmt: skip
+        )
 
 
 def _trips(

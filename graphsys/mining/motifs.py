@@ -57,9 +57,13 @@ def motif_census(
     check_device(device)
     rows = SimpleGraph.of(graph, memory, CENSUS_OF_5 if size == 5 else NOTHING)
     return motif_counts(
-        rows, size, induced=induced, num_threads=num_threads, progress=progress,
+        rows,
+        size,
+        induced=induced,
+        num_threads=num_threads,
+        progress=progress,
         device=device,
-    )  # fmt: skip
+    )
 
 
 def orbits(

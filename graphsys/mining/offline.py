@@ -8,9 +8,12 @@ import numpy as np
 from graphsys.core.cuda.offline import KernelReport, array_type, compile_kernels
 
 _ARRAYS = {
-    "indptr": "int64", "starts": "int64", "cursor": "int64", "totals": "int64",
+    "indptr": "int64",
+    "starts": "int64",
+    "cursor": "int64",
+    "totals": "int64",
     "counts": "int32",
-}  # fmt: skip
+}
 
 
 def compile_mining(id_dtype: np.dtype[Any]) -> list[KernelReport]:

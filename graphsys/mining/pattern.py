@@ -249,9 +249,12 @@ def _from_words(words: list[Word], nodes: list[Any]) -> Pattern:
         )
     called = tuple(labels.get(k, "") for k in range(len(numbers))) if labels else ()
     return Pattern(
-        len(numbers), frozenset(pairs[True]), frozenset(links), frozenset(pairs[False]),
+        len(numbers),
+        frozenset(pairs[True]),
+        frozenset(links),
+        frozenset(pairs[False]),
         called,
-    )  # fmt: skip
+    )
 
 
 def _links(src: int, dst: int, word: Word) -> set[EdgeCondition]:

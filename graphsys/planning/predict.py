@@ -99,9 +99,14 @@ def plan(
     if not 1 <= partitions <= MAX_PARTITIONS:
         raise ConfigError(f"partitions={partitions}: expected 1 to {MAX_PARTITIONS}")
     task = Workload(
-        num_nodes=int(nodes), num_edges=int(edges), machines=machines, memory=budget,
-        partitions=min(partitions, int(nodes)), dim=dim, supersteps=supersteps,
-    )  # fmt: skip
+        num_nodes=int(nodes),
+        num_edges=int(edges),
+        machines=machines,
+        memory=budget,
+        partitions=min(partitions, int(nodes)),
+        dim=dim,
+        supersteps=supersteps,
+    )
     rates = rates or known_rates(progress, calibrate_again=calibrate_again)
     return Plan(
         task=task,

@@ -52,9 +52,12 @@ def make_store(folder: Path, scale: int) -> Store:
     options = csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
     csv.write_csv(pa.concat_tables(edges), own / "edges.tsv", options)
     return Store(
-        folder=own, path=own / "graph", text=own / "edges.tsv",
-        num_nodes=graph.num_nodes, num_edges=graph.num_edges,
-    )  # fmt: skip
+        folder=own,
+        path=own / "graph",
+        text=own / "edges.tsv",
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges,
+    )
 
 
 def _ingest(store: Store) -> None:

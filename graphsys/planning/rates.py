@@ -192,9 +192,15 @@ def calibrate(progress: Progress = SILENT) -> Rates:
         progress.advance(1)
     progress.close()
     return Rates(
-        machine=this_machine(), measured=time.time(), load=load, verbs=verbs, start=start,
-        gather=gather, disk_write=write, disk_read=read,
-    )  # fmt: skip
+        machine=this_machine(),
+        measured=time.time(),
+        load=load,
+        verbs=verbs,
+        start=start,
+        gather=gather,
+        disk_write=write,
+        disk_read=read,
+    )
 
 
 def _measured(probe: Callable[[Store], Any], stores: list[Store]) -> Rate:
@@ -213,9 +219,11 @@ def _measured(probe: Callable[[Store], Any], stores: list[Store]) -> Rate:
         seconds.append((cpu, wall) if told is None else (told * num_cores(), told))
     (small, _), (large, wall) = seconds
     return Rate(
-        small=small, large=large, parallel=min(wall / max(large, 1e-9), 1.0),
+        small=small,
+        large=large,
+        parallel=min(wall / max(large, 1e-9), 1.0),
         peak_bytes=max(meter.peak_bytes - base, 0),
-    )  # fmt: skip
+    )
 
 
 def _starts(store: Store) -> dict[str, float]:
@@ -229,9 +237,11 @@ def _starts(store: Store) -> dict[str, float]:
     for kind, words in commands.items():
         before = os.times()
         done = subprocess.run(
-            [sys.executable, "-m", "graphsys", *words], capture_output=True, text=True,
+            [sys.executable, "-m", "graphsys", *words],
+            capture_output=True,
+            text=True,
             check=False,
-        )  # fmt: skip
+        )
         if done.returncode:
             raise ConfigError(
                 f"graphsys {words[0]} does not run here, so that nothing can be planned: "
@@ -239,9 +249,11 @@ def _starts(store: Store) -> dict[str, float]:
             )
         after = os.times()
         found[kind] = (
-            after.children_user + after.children_system
-            - before.children_user - before.children_system
-        )  # fmt: skip
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
     return found
 
 

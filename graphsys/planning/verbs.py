@@ -27,8 +27,10 @@ _STATE_BYTES: Final = 8
 _MOST_PLANNED: Final = 16
 """Partitions up to which the swaps of a training are walked through."""
 _MODES: Final = {
-    "memory": "in memory", "streamed": "rows streamed", "paged": "states paged",
-}  # fmt: skip
+    "memory": "in memory",
+    "streamed": "rows streamed",
+    "paged": "states paged",
+}
 _TEXT_BYTES: Final = 2 * 11
 
 
@@ -81,11 +83,13 @@ def ingest(task: Workload, rates: Rates, network: float) -> Outlook:
     measured = rate.peak_bytes / _edges(SCALES[1])
     memory = min(int(_base() + measured * task.num_edges), task.memory)
     found = Outlook(
-        verb="ingest", memory_bytes=memory, disk_bytes=size + 16 * task.num_edges,
+        verb="ingest",
+        memory_bytes=memory,
+        disk_bytes=size + 16 * task.num_edges,
         read_bytes=_TEXT_BYTES * task.num_edges,
         written_bytes=size + 16 * task.num_edges,
         notes=("scratch files of 16 B an edge are counted", "one machine"),
-    )  # fmt: skip
+    )
     return _timed(found, rates, rate, _per_edge(task, rate), "run", network)
 
 
@@ -93,9 +97,11 @@ def verify(task: Workload, rates: Rates, network: float) -> Outlook:
     """All checksums, all bounds."""
     rate = rates.verbs["verify"]
     found = Outlook(
-        verb="verify", memory_bytes=min(_base() + rate.peak_bytes, task.memory),
-        read_bytes=store_bytes(task), notes=("one machine",),
-    )  # fmt: skip
+        verb="verify",
+        memory_bytes=min(_base() + rate.peak_bytes, task.memory),
+        read_bytes=store_bytes(task),
+        notes=("one machine",),
+    )
     return _timed(found, rates, rate, _per_edge(task, rate), "run", network)
 
 
@@ -118,12 +124,16 @@ def algorithm(name: str) -> Callable[[Workload, Rates, float], Outlook]:
         )
         rows = (1 if name == "pagerank" else 2) * index_bytes(own)
         found = Outlook(
-            verb=f"run {name}", memory_bytes=choice.needed, fits=fits,
+            verb=f"run {name}",
+            memory_bytes=choice.needed,
+            fits=fits,
             read_bytes=rows * (steps if is_read_again else 1),
-            written_bytes=16 * task.num_nodes // machines, machines=machines,
+            written_bytes=16 * task.num_nodes // machines,
+            machines=machines,
             network_bytes=_halo_bytes(task, machines) * steps,
-            disk_bytes=16 * task.num_nodes // machines, notes=(_MODES[choice.mode],),
-        )  # fmt: skip
+            disk_bytes=16 * task.num_nodes // machines,
+            notes=(_MODES[choice.mode],),
+        )
         cpu = _per_edge(task, rate, times)
         return _timed(found, rates, rate, cpu, "run", network)
 
@@ -175,11 +185,14 @@ def mine(task: Workload, rates: Rates, network: float) -> Outlook:
     is_mapped = kept + rows > task.memory
     memory = kept if is_mapped else kept + rows
     found = Outlook(
-        verb="mine --pattern triangle", memory_bytes=memory, fits=memory <= task.memory,
+        verb="mine --pattern triangle",
+        memory_bytes=memory,
+        fits=memory <= task.memory,
         read_bytes=2 * index_bytes(task) + (rows if is_mapped else 0),
-        written_bytes=rows if is_mapped else 0, disk_bytes=rows if is_mapped else 0,
+        written_bytes=rows if is_mapped else 0,
+        disk_bytes=rows if is_mapped else 0,
         notes=("rows mapped from a file" if is_mapped else "in memory", "one machine"),
-    )  # fmt: skip
+    )
     return _timed(found, rates, rate, _power(task, rate), "run", network)
 
 
@@ -210,16 +223,21 @@ def _planned_training(task: Workload) -> Outlook:
         notes = (f"{buffer}, order {plan.layout.order}", "one machine")
         times = (task.partitions / min(task.partitions, _MOST_PLANNED)) ** 2
         return Outlook(
-            verb="train embedding", memory_bytes=plan.memory_bytes,
+            verb="train embedding",
+            memory_bytes=plan.memory_bytes,
             disk_bytes=2 * tables,
             read_bytes=int(plan.read_bytes * times) + 8 * task.num_edges,
-            written_bytes=int(plan.write_bytes * times), notes=notes,
-        )  # fmt: skip
+            written_bytes=int(plan.write_bytes * times),
+            notes=notes,
+        )
     least = 2 * tables // task.partitions + _base()
     return Outlook(
-        verb="train embedding", memory_bytes=least, fits=False, disk_bytes=2 * tables,
+        verb="train embedding",
+        memory_bytes=least,
+        fits=False,
+        disk_bytes=2 * tables,
         notes=("two partitions do not fit: more are needed",),
-    )  # fmt: skip
+    )
 
 
 def _walked(task: Workload, config: Any) -> Any:
@@ -244,9 +262,12 @@ def _walked(task: Workload, config: Any) -> Any:
     own = cast("Graph", graph)
     model = relation_sets(own, config)
     context = EmbeddingContext(
-        path=Path.cwd(), graph=own, config=config, model=model,
+        path=Path.cwd(),
+        graph=own,
+        config=config,
+        model=model,
         steps=list_steps(own, model, config),
-    )  # fmt: skip
+    )
     planner = Planner(context, _base())
     return planner.plan(planner.choose(task.memory, is_stated=True))
 
@@ -257,11 +278,14 @@ def train_gnn(task: Workload, rates: Rates, network: float) -> Outlook:
     rows = 4 * task.dim * task.num_nodes * 3
     memory = int(_base() + rate.peak_bytes + rows)
     found = Outlook(
-        verb="train gnn", memory_bytes=memory, fits=memory <= task.memory,
-        disk_bytes=2 * 4 * task.dim * task.num_nodes, read_bytes=2 * index_bytes(task),
+        verb="train gnn",
+        memory_bytes=memory,
+        fits=memory <= task.memory,
+        disk_bytes=2 * 4 * task.dim * task.num_nodes,
+        read_bytes=2 * index_bytes(task),
         written_bytes=4 * task.dim * task.num_nodes,
         notes=("learned rows in memory; --set learned_rows=disk keeps them there",),
-    )  # fmt: skip
+    )
     times = _slower(rates, task.num_nodes) * task.dim / DIM
     return _timed(found, rates, rate, _per_edge(task, rate, times), "train", network)
 
@@ -277,10 +301,13 @@ def over_rows(verb: str, *, writes: bool = False) -> Callable[..., Outlook]:
         notes += [f"{QUERIES} edges ranked among all nodes"] if verb == "evaluate" else []
         notes += ["as raw rows; Parquet takes a tenth more"] if writes else []
         found = Outlook(
-            verb=verb, memory_bytes=_base() + rate.peak_bytes, read_bytes=size,
-            written_bytes=size if writes else 0, disk_bytes=size if writes else 0,
+            verb=verb,
+            memory_bytes=_base() + rate.peak_bytes,
+            read_bytes=size,
+            written_bytes=size if writes else 0,
+            disk_bytes=size if writes else 0,
             notes=tuple(notes),
-        )  # fmt: skip
+        )
         return _timed(found, rates, rate, cpu, "run", network)
 
     return outlook

@@ -149,9 +149,14 @@ class FeatureRows:
         team: ThreadTeam | None,
     ) -> None:
         arguments = (
-            self._offsets, *column.addresses, target.shape[1] * target.itemsize, nodes,
-            np.uint64(target.ctypes.data), target.strides[0], np.zeros(1, np.int64),
-        )  # fmt: skip
+            self._offsets,
+            *column.addresses,
+            target.shape[1] * target.itemsize,
+            nodes,
+            np.uint64(target.ctypes.data),
+            target.strides[0],
+            np.zeros(1, np.int64),
+        )
         if team is None:
             gather_rows(0, *arguments)
         else:

@@ -70,11 +70,20 @@ class LaborSampler(NeighborSampler):
         room = average + int(6 * np.sqrt(average - begin)) + 64
         while True:
             done = pick_shared_entries(
-                rows.offsets, rows.table, rows.wide, rows.first_entry, nodes, low, high,
-                own, fanout, indptr, row,
+                rows.offsets,
+                rows.table,
+                rows.wide,
+                rows.first_entry,
+                nodes,
+                low,
+                high,
+                own,
+                fanout,
+                indptr,
+                row,
                 buffers.room(("edge", name), room, np.int64),
                 buffers.room(("neighbors", name), room, np.int64),
-            )  # fmt: skip
+            )
             row, low = row + done - low, done
             if low == high:
                 return int(indptr[row])

@@ -192,9 +192,17 @@ class HopSampler:
         nodes = growth.nodes(rows.node_type)
         indptr = growth.buffers.room(("indptr", name), row + high - low + 1, np.int64)
         end = count_sampled(
-            rows.offsets, rows.table, rows.wide, nodes, low, high, fanout, is_replacing,
-            indptr, row,
-        )  # fmt: skip
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            nodes,
+            low,
+            high,
+            fanout,
+            is_replacing,
+            indptr,
+            row,
+        )
         assert end != OUT_OF_RANGE  # seeds and neighbors were numbered
         return nodes, indptr
 
@@ -256,10 +264,13 @@ class HopSampler:
                         growth, rows, hop, (epoch, batch), (row, high), name, row
                     )
                     tell_sampled(
-                        rows, growth.buffers.room(("indptr", name), 0, np.int64), row, high,
+                        rows,
+                        growth.buffers.room(("indptr", name), 0, np.int64),
+                        row,
+                        high,
                         self._extras(growth.buffers, name, end).get("edge"),
                         is_exact=self._draws_places,
-                    )  # fmt: skip
+                    )
                 growth.number(rows, name, (row, high), (begin, end))
                 ends[rows.name] = (high, end)
                 spans[hop, rows.name] = (name, end)

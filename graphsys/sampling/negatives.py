@@ -83,11 +83,17 @@ class NegativeSampler:
             _require_nodes("query", queries, rows.num_nodes, rows.node_type)
         out = np.empty((len(queries), count), dtype=np.int64)
         draw_nodes(
-            self.rows.offsets, self.rows.table, self.rows.wide,
-            np.ascontiguousarray(queries, np.int64), self.is_excluding,
-            self.num_candidates, self._threshold, self._other,
-            draw_key(self.seed, "negatives", epoch, batch), out,
-        )  # fmt: skip
+            self.rows.offsets,
+            self.rows.table,
+            self.rows.wide,
+            np.ascontiguousarray(queries, np.int64),
+            self.is_excluding,
+            self.num_candidates,
+            self._threshold,
+            self._other,
+            draw_key(self.seed, "negatives", epoch, batch),
+            out,
+        )
         return out
 
 
@@ -159,10 +165,18 @@ class ConditionalNegativeSampler:
         num_alike = round(self.share * count)
         alike = np.empty((len(queries), num_alike), dtype=np.int64)
         draw_alike(
-            rows.offsets, rows.table, rows.wide, queries, self._uniform.is_excluding,
-            positives, self._codes, self._begins, self._members,
-            draw_key(self.seed, "alike", epoch, batch), alike,
-        )  # fmt: skip
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            queries,
+            self._uniform.is_excluding,
+            positives,
+            self._codes,
+            self._begins,
+            self._members,
+            draw_key(self.seed, "alike", epoch, batch),
+            alike,
+        )
         rest = self._uniform.draw(queries, count - num_alike, epoch=epoch, batch=batch)
         return np.concatenate([alike, rest], axis=1)
 

@@ -103,16 +103,25 @@ class NeighborSampler(HopSampler):
         end = int(indptr[row + high - low])
         room = max(fanout, 1)
         picked: int = pick_entries(
-            rows.offsets, rows.table, rows.wide, rows.first_entry, nodes, low, high,
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            rows.first_entry,
+            nodes,
+            low,
+            high,
             draw_key(self.seed, "neighbors", *key, hop, rows.name),
-            fanout, self.is_replacing, self.is_weighted,
+            fanout,
+            self.is_replacing,
+            self.is_weighted,
             buffers.room("places", room, np.int64),
             buffers.room("keys", room, np.float64),
             buffers.filled(("slots", room), 4 * room, np.int64, -1),
-            indptr, row,
+            indptr,
+            row,
             buffers.room(("edge", name), end, np.int64),
             buffers.room(("neighbors", name), end, np.int64),
-        )  # fmt: skip
+        )
         return picked
 
     def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:

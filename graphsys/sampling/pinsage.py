@@ -67,11 +67,18 @@ class ImportanceSampler(HopSampler):
             )
         _check_return(rows, back)
         seen = NeighborRows(
-            name=rows.name, edge_type=rows.edge_type, node_type=rows.node_type,
-            neighbor_type=rows.node_type, offsets=rows.offsets,
-            num_neighbors=rows.num_nodes, first_entry=rows.first_entry, table=rows.table,
-            wide=rows.wide, indexes=rows.indexes, weights=rows.weights,
-        )  # fmt: skip
+            name=rows.name,
+            edge_type=rows.edge_type,
+            node_type=rows.node_type,
+            neighbor_type=rows.node_type,
+            offsets=rows.offsets,
+            num_neighbors=rows.num_nodes,
+            first_entry=rows.first_entry,
+            table=rows.table,
+            wide=rows.wide,
+            indexes=rows.indexes,
+            weights=rows.weights,
+        )
         super().__init__([seen], len(num_neighbors), frontier=frontier, seed=seed)
         self.back = back
         self.num_neighbors = num_neighbors
@@ -111,9 +118,18 @@ class ImportanceSampler(HopSampler):
         )
         key = draw_key(self.seed, "ranks", epoch, batch)
         end = self._visit(
-            Buffers(), self.rows[0], np.ascontiguousarray(nodes, np.int64), (0, len(nodes)),
-            key, skip, num_neighbors, indptr, 0, found, weights,
-        )  # fmt: skip
+            Buffers(),
+            self.rows[0],
+            np.ascontiguousarray(nodes, np.int64),
+            (0, len(nodes)),
+            key,
+            skip,
+            num_neighbors,
+            indptr,
+            0,
+            found,
+            weights,
+        )
         if end < 0:
             raise UnknownNameError(
                 f"a node is not in the graph, which has {self.rows[0].num_nodes} nodes of "
@@ -136,32 +152,62 @@ class ImportanceSampler(HopSampler):
         indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
         room = int(indptr[row]) + (high - low) * most
         end = self._visit(
-            buffers, rows, growth.nodes(rows.node_type), span,
-            draw_key(self.seed, "visits", *key, hop), 0, self.num_neighbors[hop],
-            indptr, row,
+            buffers,
+            rows,
+            growth.nodes(rows.node_type),
+            span,
+            draw_key(self.seed, "visits", *key, hop),
+            0,
+            self.num_neighbors[hop],
+            indptr,
+            row,
             buffers.room(("neighbors", name), room, np.int64),
             buffers.room(("weight", name), room, np.float32),
-        )  # fmt: skip
+        )
         assert end >= 0  # seeds and neighbors were numbered
         return end
 
     def _visit(
-        self, buffers: Buffers, rows: NeighborRows, nodes: Ints, span: Pair, key: np.uint64,
-        skip: int, num_neighbors: int, indptr: Ints, row: int, found: Ints,
+        self,
+        buffers: Buffers,
+        rows: NeighborRows,
+        nodes: Ints,
+        span: Pair,
+        key: np.uint64,
+        skip: int,
+        num_neighbors: int,
+        indptr: Ints,
+        row: int,
+        found: Ints,
         weights: npt.NDArray[np.float32],
-    ) -> int:  # fmt: skip
+    ) -> int:
         back = self.back or rows
         room = 1 << (2 * self.num_walks * self.walk_length + 1).bit_length()
         end: int = visit_neighborhoods(
-            rows.offsets, rows.table, rows.wide, back.offsets, back.table, back.wide,
-            self.back is not None, nodes, *span, key, self.num_walks, self.walk_length,
-            self.restart, skip, num_neighbors,
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            back.offsets,
+            back.table,
+            back.wide,
+            self.back is not None,
+            nodes,
+            *span,
+            key,
+            self.num_walks,
+            self.walk_length,
+            self.restart,
+            skip,
+            num_neighbors,
             buffers.room("walkers", self.num_walks, np.int64),
             buffers.filled("visited", room, np.int64, -1),
             buffers.filled("visits", room, np.int32, 0),
             buffers.filled("used", room, np.int64, 0),
-            indptr, row, found, weights,
-        )  # fmt: skip
+            indptr,
+            row,
+            found,
+            weights,
+        )
         return end
 
     def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:

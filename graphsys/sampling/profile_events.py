@@ -13,9 +13,14 @@ Ints = npt.NDArray[np.int64]
 
 
 def tell_sampled(
-    rows: Any, indptr: Ints, low: int, high: int, edge: Ints | None, *,
+    rows: Any,
+    indptr: Ints,
+    low: int,
+    high: int,
+    edge: Ints | None,
+    *,
     is_exact: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Offer the rows that a hop sampled to the SIMT model.
 
     A lane draws the place of an entry and reads the neighbor there. The index files count

@@ -112,15 +112,31 @@ class CachedRows:
     def _gather(self, nodes: Ints, out: Floats, team: ThreadTeam | None) -> int:
         missing = np.empty(len(nodes), dtype=np.int64)
         count = read_cached(
-            self._kind, nodes, self._slots, self._cache, self._links, self._marks,
-            self._state, out, missing,
-        )  # fmt: skip
+            self._kind,
+            nodes,
+            self._slots,
+            self._cache,
+            self._links,
+            self._marks,
+            self._state,
+            out,
+            missing,
+        )
         missing = missing[:count]
         found = self.rows.gather(nodes[missing], team=team)
         take_missing(
-            self._kind, nodes, missing, found, self._slots, self._owners, self._cache,
-            self._links, self._marks, self._state, out,
-        )  # fmt: skip
+            self._kind,
+            nodes,
+            missing,
+            found,
+            self._slots,
+            self._owners,
+            self._cache,
+            self._links,
+            self._marks,
+            self._state,
+            out,
+        )
         return count
 
     def _fill(self, scores: Scores | None) -> None:

@@ -126,12 +126,23 @@ class TemporalSampler(NeighborSampler):
         most = int(indptr[row + high - low])
         room = max(fanout, 1)
         end: int = pick_entries_before(
-            rows.offsets, rows.table, rows.wide, rows.first_entry, nodes,
-            growth.groups(rows.node_type), growth.times, low, high,
-            draw_key(self.seed, "temporal", *key, hop, rows.name), fanout, self._order,
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            rows.first_entry,
+            nodes,
+            growth.groups(rows.node_type),
+            growth.times,
+            low,
+            high,
+            draw_key(self.seed, "temporal", *key, hop, rows.name),
+            fanout,
+            self._order,
             buffers.room("places", room, np.int64),
-            buffers.room("keys", room, np.float64), indptr, row,
+            buffers.room("keys", room, np.float64),
+            indptr,
+            row,
             buffers.room(("edge", name), most, np.int64),
             buffers.room(("neighbors", name), most, np.int64),
-        )  # fmt: skip
+        )
         return end

@@ -24,9 +24,13 @@ class InHand:
     """Questions to a graph; nodes are given and told by the user's ids."""
 
     def neighbors(
-        self, node: Any, *, node_type: str | None = None, edge_type: str | None = None,
+        self,
+        node: Any,
+        *,
+        node_type: str | None = None,
+        edge_type: str | None = None,
         direction: Direction = "out",
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Return the ids of a node's neighbors over training edges, once per edge.
 
         Args:
@@ -44,9 +48,13 @@ class InHand:
         return found
 
     def degree(
-        self, node: Any, *, node_type: str | None = None, edge_type: str | None = None,
+        self,
+        node: Any,
+        *,
+        node_type: str | None = None,
+        edge_type: str | None = None,
         direction: Direction = "out",
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Return how many neighbors a node has; see :meth:`neighbors`."""
         return int(_answers().degree(self, node, node_type, edge_type, direction))
 

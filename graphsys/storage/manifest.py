@@ -18,9 +18,12 @@ from graphsys.storage.manifest_check import build, expect
 
 FORMAT_VERSION: Final = 4
 TIME_UNITS: Final = {
-    "d": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds",
+    "d": "days",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
     "ns": "nanoseconds",
-}  # fmt: skip
+}
 """Units that times of edges may have, and what they are called."""
 _FIRST_VERSION = 1  # what a store says that needs no more
 MANIFEST_NAME: Final = "graph.json"

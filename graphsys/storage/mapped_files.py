@@ -16,8 +16,13 @@ from graphsys.storage.manifest import FileEntry, Manifest
 from graphsys.storage.remote.fetching import LazyFiles
 
 _UNREADABLE = (
-    pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError,
-)  # fmt: skip
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

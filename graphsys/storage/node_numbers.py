@@ -150,8 +150,9 @@ class NodeNumbers:
             columns = [column.cast(pa.large_string()) for column in columns]
         if not columns:
             return pa.chunked_array([pa.array([], type=pa.int64())])
-        return pa.chunked_array([chunk for column in columns for chunk in column.chunks],
-                                type=columns[0].type)  # fmt: skip
+        return pa.chunked_array(
+            [chunk for column in columns for chunk in column.chunks], type=columns[0].type
+        )
 
     def ids(self, numbers: npt.NDArray[Any] | None = None) -> pa.ChunkedArray:
         """Return the ids of nodes given by number, or of all nodes in order."""

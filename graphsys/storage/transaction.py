@@ -86,9 +86,13 @@ class Transaction:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, overwrite: bool = False,
-        generation: int | None = None, is_scratch: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        generation: int | None = None,
+        is_scratch: bool = False,
+    ) -> None:
         self.path = Path(path)
         self.files: list[FileEntry] = []
         self._is_committed = False
@@ -180,9 +184,12 @@ class Transaction:
                 sha256 = hashlib.file_digest(written, "sha256").hexdigest()
                 size = os.fstat(written.fileno()).st_size
         entry = FileEntry(
-            path=path, rows=batch.num_rows, bytes=size, checksum=f"sha256:{sha256}",
+            path=path,
+            rows=batch.num_rows,
+            bytes=size,
+            checksum=f"sha256:{sha256}",
             xxh3=file_digest(target),
-        )  # fmt: skip
+        )
         self.files.append(entry)
         return entry
 

@@ -22,17 +22,30 @@ from graphsys.storage.reader import Graph
 from graphsys.storage.text_cells import cells
 
 SUFFIXES: Final = (
-    ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".npy", ".safetensors",
-)  # fmt: skip
+    ".parquet",
+    ".arrow",
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".npy",
+    ".safetensors",
+)
 _WITH_IDS: Final = (".npy", ".safetensors")
 _BLOCK = 1 << 14
 _LEAST_BLOCK = 1 << 8
 _WRITER_BYTES = 50 << 20  # libraries and threads at their first use, what the heap keeps
 _ID_BYTES = 80
 _BYTES_OF_A_NUMBER: Final = {
-    ".parquet": 30, ".arrow": 24, ".csv": 40, ".tsv": 40, ".json": 80, ".jsonl": 80,
-    ".npy": 24, ".safetensors": 24,
-}  # fmt: skip
+    ".parquet": 30,
+    ".arrow": 24,
+    ".csv": 40,
+    ".tsv": 40,
+    ".json": 80,
+    ".jsonl": 80,
+    ".npy": 24,
+    ".safetensors": 24,
+}
 """Memory that a number of a row takes while the row is written."""
 
 
@@ -154,9 +167,13 @@ def _targets(out: Path) -> list[Path]:
 
 
 def to_batches(
-    run: RowSource, types: list[str], block: int | None = None, *,
-    is_typed: bool | None = None, share: Slice = WHOLE,
-) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    run: RowSource,
+    types: list[str],
+    block: int | None = None,
+    *,
+    is_typed: bool | None = None,
+    share: Slice = WHOLE,
+) -> Iterator[pa.RecordBatch]:
     """Yield ids and embeddings in the order of the store, in small batches.
 
     Args:

@@ -12,9 +12,19 @@ from typing import Any, Final
 from graphsys.core.config import to_toml
 
 _GROUPS: Final = (
-    "", "Task", "Model", "Features", "Sampling", "Loss", "Negatives", "Edges", "Start",
-    "Training", "Evaluation", "Machine",
-)  # fmt: skip
+    "",
+    "Task",
+    "Model",
+    "Features",
+    "Sampling",
+    "Loss",
+    "Negatives",
+    "Edges",
+    "Start",
+    "Training",
+    "Evaluation",
+    "Machine",
+)
 """Headings in their order; settings of tables have none."""
 
 

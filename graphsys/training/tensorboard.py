@@ -51,8 +51,13 @@ class Board:
             return
         for row in rows:
             name = f"{row['kind']}/{row['layer']}"
-            for share in ("over_float16", "under_float16", "over_bfloat16",
-                          "under_bfloat16", "odd"):  # fmt: skip
+            for share in (
+                "over_float16",
+                "under_float16",
+                "over_bfloat16",
+                "under_bfloat16",
+                "odd",
+            ):
                 self._writer.add_scalar(
                     f"numbers/{share}/{name}", row[f"{share}_share"], epoch
                 )
@@ -66,11 +71,16 @@ class Board:
         places, counts = [it[0] for it in exponents], [it[1] for it in exponents]
         pairs = list(zip(places, counts, strict=True))
         self._writer.add_histogram_raw(
-            name, min=places[0], max=places[-1] + 1, num=sum(counts),
-            sum=sum(k * n for k, n in pairs), sum_squares=sum(k * k * n for k, n in pairs),
-            bucket_limits=[place + 1 for place in places], bucket_counts=counts,
+            name,
+            min=places[0],
+            max=places[-1] + 1,
+            num=sum(counts),
+            sum=sum(k * n for k, n in pairs),
+            sum_squares=sum(k * k * n for k, n in pairs),
+            bucket_limits=[place + 1 for place in places],
+            bucket_counts=counts,
             global_step=epoch,
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         """Write what is waiting and close the file."""

@@ -79,8 +79,12 @@ def degrees(folder: Path, memory: str) -> dict[str, Any]:
 
 def _compare(base: Any, ours: Path, found: tuple[int, int]) -> None:
     """Compare the nodes that have edges and the largest out-degree with our table's."""
-    names = [row[0] for row in base.execute(
-        "SELECT name FROM parquet_schema(?)", [str(ours)]).fetchall()]  # fmt: skip
+    names = [
+        row[0]
+        for row in base.execute(
+            "SELECT name FROM parquet_schema(?)", [str(ours)]
+        ).fetchall()
+    ]
     out, into = (next(n for n in names if n.startswith(way)) for way in ("out", "in"))
     known = base.execute(
         f"SELECT count(*), max({out}) FROM read_parquet(?) WHERE {out} + {into} > 0",
@@ -149,16 +153,21 @@ def pbg(folder: Path, scale: int, partitions: int) -> dict[str, Any]:
         shutil.rmtree(old, ignore_errors=True)
     # the writer holds all edges: in a process that has ended when PBG starts
     in_child(
-        "bench.billion_peers:write_pbg", scale=scale, edge_factor=EDGE_FACTOR,
-        folder=str(data), partitions=partitions,
-    )()  # fmt: skip
+        "bench.billion_peers:write_pbg",
+        scale=scale,
+        edge_factor=EDGE_FACTOR,
+        folder=str(data),
+        partitions=partitions,
+    )()
     config = inputs.pbg_config(
         data, out, partitions=partitions, dim=DIM, chunk=50, workers=THREADS
     )
     outcome = in_child(
-        "bench.cases.embedding_peer:train", python=python, pss=True,
+        "bench.cases.embedding_peer:train",
+        python=python,
+        pss=True,
         config=str(inputs.write_config(data, config)),
-    )()  # fmt: skip
+    )()
     shutil.rmtree(data)
     result = outcome.result
     return {

@@ -14,13 +14,23 @@ DIM: Final = 64
 SEEDS: Final = 1 << 16
 GEMM: Final = (500, DIM, 1000)
 _TRAINING: Final = (
-    f"dim={DIM}", "epochs=1", "num_batch_negatives=50", "num_uniform_negatives=50",
+    f"dim={DIM}",
+    "epochs=1",
+    "num_batch_negatives=50",
+    "num_uniform_negatives=50",
     "checkpoint_seconds=600",
-)  # fmt: skip
+)
 _GNN: Final = (
-    "task=link_prediction", "model=sage", "dim=16", "learned_rows=disk", "fanouts=[10, 5]",
-    "batch_size=4096", "epoch_batches=64", "epochs=1", "eval_every=0",
-)  # fmt: skip
+    "task=link_prediction",
+    "model=sage",
+    "dim=16",
+    "learned_rows=disk",
+    "fanouts=[10, 5]",
+    "batch_size=4096",
+    "epoch_batches=64",
+    "epochs=1",
+    "eval_every=0",
+)
 
 Row = dict[str, Any]
 
@@ -148,8 +158,16 @@ def _build(setting: Setting) -> list[str]:
     params = [f"scale={setting.scale}", f"edge_factor={EDGE_FACTOR}", "directed=true"]
     given = [word for param in params for word in ("--param", param)]
     more = ["--partitions", str(setting.partitions), "--overwrite", "--json"]
-    return ["dataset", "build", "rmat", *given, "-o", setting.at("graph"), *more,
-            *setting.limit]  # fmt: skip
+    return [
+        "dataset",
+        "build",
+        "rmat",
+        *given,
+        "-o",
+        setting.at("graph"),
+        *more,
+        *setting.limit,
+    ]
 
 
 def _train(setting: Setting) -> list[str]:
@@ -214,12 +232,17 @@ STEPS: Final[Mapping[str, Step]] = {
         words=lambda it: ["verify", it.at("graph"), "--json"], makes="", bound=_mapped
     ),
     "pagerank": Step(
-        words=_run("pagerank", f"iterations={ITERATIONS}"), makes="pagerank.parquet",
-        bound=_gathers(ITERATIONS), amount=ITERATIONS,
+        words=_run("pagerank", f"iterations={ITERATIONS}"),
+        makes="pagerank.parquet",
+        bound=_gathers(ITERATIONS),
+        amount=ITERATIONS,
     ),
     "bfs": Step(
-        words=_run("bfs"), makes="bfs.parquet", bound=_gathers(1),
-        after=("build", "pagerank"), removes=("bfs.parquet",),
+        words=_run("bfs"),
+        makes="bfs.parquet",
+        bound=_gathers(1),
+        after=("build", "pagerank"),
+        removes=("bfs.parquet",),
     ),
     "wcc": Step(words=_run("wcc"), makes="wcc.parquet", bound=_gathers(1)),
     "degree_statistics": Step(
@@ -229,15 +252,24 @@ STEPS: Final[Mapping[str, Step]] = {
         words=_peer("edges"), makes="edges.duckdb", bound=_disk, peer="DuckDB"
     ),
     "degrees_duckdb": Step(
-        words=_peer("degrees"), makes="", bound=_disk, peer="DuckDB",
+        words=_peer("degrees"),
+        makes="",
+        bound=_disk,
+        peer="DuckDB",
         after=("degree_statistics", "edges_duckdb"),
     ),
     "wcc_duckdb": Step(
-        words=_peer("wcc"), makes="", bound=_disk, peer="DuckDB",
-        after=("wcc", "edges_duckdb"), removes=("edges.duckdb",),
+        words=_peer("wcc"),
+        makes="",
+        bound=_disk,
+        peer="DuckDB",
+        after=("wcc", "edges_duckdb"),
+        removes=("edges.duckdb",),
     ),
     "triangle_count": Step(
-        words=_run("triangle_count"), makes="triangle_count.parquet", bound=_mapped,
+        words=_run("triangle_count"),
+        makes="triangle_count.parquet",
+        bound=_mapped,
         removes=("triangle_count.parquet",),
     ),
     "sage": Step(words=_sample("sage"), makes="sage.json", bound=_mapped, amount=0),
@@ -246,21 +278,26 @@ STEPS: Final[Mapping[str, Step]] = {
     ),
     "gnn": Step(words=_gnn, makes="gnn", bound=_disk, amount=0, is_training=True),
     "predict": Step(
-        words=_predict, makes="predicted.parquet", bound=_disk, amount=0,
-        after=("pagerank", "gnn"), removes=("predicted.parquet",), is_training=True,
+        words=_predict,
+        makes="predicted.parquet",
+        bound=_disk,
+        amount=0,
+        after=("pagerank", "gnn"),
+        removes=("predicted.parquet",),
+        is_training=True,
     ),
     "profile": Step(
-        words=_profile, makes="report.html", bound=_gathers(1),
+        words=_profile,
+        makes="report.html",
+        bound=_gathers(1),
         removes=("again.parquet",),
     ),
-    "embedding": Step(
-        words=_train, makes="run", bound=_gemm, is_training=True
-    ),
+    "embedding": Step(words=_train, makes="run", bound=_gemm, is_training=True),
     "embedding_pbg": Step(
         words=_peer("pbg"), makes="", bound=_gemm, peer="PyTorch-BigGraph"
     ),
     "nearest": Step(
         words=_nearest, makes="", bound=_disk, after=("pagerank", "embedding"), amount=0
     ),
-}  # fmt: skip
+}
 """In the order in which they run."""

@@ -28,8 +28,17 @@ def tables(rows: list[Row], name: str) -> str:
         f"**Scale {largest}: {edges:.2f} G edges, `--memory {', '.join(budgets)}`**",
         "",
     ]
-    lines += _row("step", "seconds", "its own", "M edges/s", "peak GB", "read GB",
-                  "written GB", "of its bound", "commit")  # fmt: skip
+    lines += _row(
+        "step",
+        "seconds",
+        "its own",
+        "M edges/s",
+        "peak GB",
+        "read GB",
+        "written GB",
+        "of its bound",
+        "commit",
+    )
     lines += _row(*["---"] * 9)
     for step in STEPS:
         if (step, largest) in by_place:
@@ -68,9 +77,10 @@ def _growth(row: Row | None) -> str:
 def _peers(by_place: dict[tuple[str, int], Row], scales: list[int]) -> list[str]:
     """Return the lines of the peers' table, none where there were none."""
     beside = {
-        "degrees_duckdb": "degree_statistics", "wcc_duckdb": "wcc",
+        "degrees_duckdb": "degree_statistics",
+        "wcc_duckdb": "wcc",
         "embedding_pbg": "embedding",
-    }  # fmt: skip
+    }
     lines = []
     for theirs, ours in beside.items():
         for scale in scales:
@@ -78,11 +88,14 @@ def _peers(by_place: dict[tuple[str, int], Row], scales: list[int]) -> list[str]
                 other, own = by_place[theirs, scale], by_place[ours, scale]
                 times = other["own_seconds"] / own["own_seconds"]
                 lines += _row(
-                    f"{ours}, scale {scale}", other["system"],
-                    f"{own['own_seconds']:.2f}", f"{other['own_seconds']:.2f}",
-                    f"{times:.1f}", f"{own['peak_bytes'] / 1e9:.2f}",
+                    f"{ours}, scale {scale}",
+                    other["system"],
+                    f"{own['own_seconds']:.2f}",
+                    f"{other['own_seconds']:.2f}",
+                    f"{times:.1f}",
+                    f"{own['peak_bytes'] / 1e9:.2f}",
                     f"{other['peak_bytes'] / 1e9:.2f}",
-                )  # fmt: skip
+                )
     if not lines:
         return []
     head = ("work", "peer", "our s", "their s", "times", "our peak GB", "their peak GB")

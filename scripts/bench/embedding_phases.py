@@ -56,13 +56,23 @@ def _rank(chunk: Any, n: int, k: int, objective: Any, ticks: Any) -> float:
     multiply_by_rows(dst[:n], src[n:], chunk.packed, heads[:, n:])
     scored = _now()
     total = losses_and_gradients(
-        tails, chunk.dst[:k], weights, True, objective, chunk.dst_bias[:k],
+        tails,
+        chunk.dst[:k],
+        weights,
+        True,
+        objective,
+        chunk.dst_bias[:k],
         chunk.dst_counting,
-    )  # fmt: skip
+    )
     total += losses_and_gradients(
-        heads, chunk.src[:k], weights, True, objective, chunk.src_bias[:k],
+        heads,
+        chunk.src[:k],
+        weights,
+        True,
+        objective,
+        chunk.src_bias[:k],
         chunk.src_counting,
-    )  # fmt: skip
+    )
     lost = _now()
     shared = chunk.packed[: n * n].reshape((n, n))
     transpose(heads[:, :n], shared)

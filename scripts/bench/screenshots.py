@@ -108,18 +108,28 @@ def take(page: Path, picture: Path, width: int, *, is_dark: bool, program: str) 
         height = min(int(found.group(1)), MOST_PIXELS)
         picture.unlink(missing_ok=True)
         _browse(
-            program, folder, width, height, "--hide-scrollbars",
-            f"--screenshot={picture}", plain.as_uri(),
-        )  # fmt: skip
+            program,
+            folder,
+            width,
+            height,
+            "--hide-scrollbars",
+            f"--screenshot={picture}",
+            plain.as_uri(),
+        )
     if not picture.is_file():
         raise RuntimeError(f"{program} took no picture of {page}")
 
 
 def _browse(program: str, folder: Path, width: int, height: int, *words: str) -> str:
     command = [
-        program, "--headless", "--no-sandbox", "--disable-gpu",
-        f"--user-data-dir={folder / 'profile'}", f"--window-size={width},{height}", *words,
-    ]  # fmt: skip
+        program,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={width},{height}",
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode:
         raise RuntimeError(f"{program} failed: {done.stderr.strip()[-300:]}")

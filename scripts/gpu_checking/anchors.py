@@ -32,8 +32,9 @@ def measure(context: Context) -> None:
     context.tell({"case": "copy to the device", "bytes_per_second": size / 4 / seconds})
     side = 64 if context.is_simulated else 8192
     kinds: tuple[tuple[str, Any], ...] = (
-        ("float32", torch.float32), ("bfloat16", torch.bfloat16)
-    )  # fmt: skip
+        ("float32", torch.float32),
+        ("bfloat16", torch.bfloat16),
+    )
     for name, dtype in kinds:
         matrix = torch.ones((side, side), dtype=dtype, device=device)
         seconds = median_of(lambda m=matrix: m @ m, device)  # type: ignore[misc]

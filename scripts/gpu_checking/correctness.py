@@ -33,12 +33,23 @@ def check(context: Context) -> None:
     running = {}
     for name in FILES:
         log = folder / f"gpu_check_{Path(name).stem}.txt"
-        command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q",
-                   "-p", "no:cacheprovider", *options, name]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-m",
+            "gpu",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *options,
+            name,
+        ]
         with log.open("w") as words:
             running[name] = (
-                subprocess.Popen(command, cwd=ROOT, stdout=words, stderr=words), log
-            )  # fmt: skip
+                subprocess.Popen(command, cwd=ROOT, stdout=words, stderr=words),
+                log,
+            )
     for name, (process, log) in running.items():
         row: dict[str, Any] = {"case": name}
         try:

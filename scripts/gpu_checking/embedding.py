@@ -8,9 +8,14 @@ from typing import Any
 from gpu_checking.steps import Context
 
 SETTINGS = {
-    "dim": 100, "epochs": 2, "lr": 0.1, "batch_size": 20_000, "num_batch_negatives": 500,
-    "num_uniform_negatives": 500, "checkpoint_seconds": 3600.0,
-}  # fmt: skip
+    "dim": 100,
+    "epochs": 2,
+    "lr": 0.1,
+    "batch_size": 20_000,
+    "num_batch_negatives": 500,
+    "num_uniform_negatives": 500,
+    "checkpoint_seconds": 3600.0,
+}
 LARGEST_DIFFERENCE = 0.02
 """Of the mean losses of one thread and of the device, which train the same batches."""
 
@@ -120,14 +125,21 @@ def agreement(folder: Path) -> dict[str, Any]:
     import graphsys
 
     row: dict[str, Any] = {
-        "case": "small, one thread beside the device", "device": "cuda",
-    }  # fmt: skip
+        "case": "small, one thread beside the device",
+        "device": "cuda",
+    }
     losses = []
     try:
         for device, more in (("cpu", {"threads": 1}), ("cuda", {})):
             with graphsys.open(folder / "small") as graph:
-                found = train(graph, folder / f"small-{device}", device,
-                              row_dtype="float32", batch_size=256, **more)  # fmt: skip
+                found = train(
+                    graph,
+                    folder / f"small-{device}",
+                    device,
+                    row_dtype="float32",
+                    batch_size=256,
+                    **more,
+                )
             losses.append(found["loss"])
     except Exception as err:  # what is timed later may run all the same
         return row | {"error": f"{type(err).__name__}: {err}"[:300]}

@@ -72,9 +72,13 @@ def measure(context: Context) -> None:
 
 
 def run_all(
-    context: Context, case: str, work: tuple[Any, Any], strategies: tuple[str, ...],
-    wanted: tuple[Any, Any], left_out: list[str],
-) -> None:  # fmt: skip
+    context: Context,
+    case: str,
+    work: tuple[Any, Any],
+    strategies: tuple[str, ...],
+    wanted: tuple[Any, Any],
+    left_out: list[str],
+) -> None:
     """Time a program by each strategy on the device.
 
     Args:
@@ -184,9 +188,12 @@ def timed(program: Any, graph: Any, deadline: float, **options: Any) -> tuple[An
         begin = time.perf_counter()
         result = run(program, graph, **options)
         seconds = time.perf_counter() - begin
-    row = {"seconds": result.seconds, "seconds_with_loading": seconds,
-           "seconds_supersteps": recorder.total_seconds("superstep"),
-           "supersteps": result.supersteps}  # fmt: skip
+    row = {
+        "seconds": result.seconds,
+        "seconds_with_loading": seconds,
+        "seconds_supersteps": recorder.total_seconds("superstep"),
+        "supersteps": result.supersteps,
+    }
     for name in ("kernel_launches", "bytes_copied"):
         row[name] = int(sum(e.value for e in recorder.events if e.name == name))
     return result.table, row

@@ -24,9 +24,15 @@ ATTENTION = ("softmax of 4 heads", "GATv2 scores of 4 x 32")
 LARGEST_LOSS_DIFFERENCE = 0.02
 """Of the mean losses of CPU and device, which add in other orders."""
 SAGE = {
-    "model": "sage", "dim": 256, "layers": 3, "fanouts": (5, 10, 15), "batch_size": 1024,
-    "lr": 0.003, "prefetch": 8, "reverse_edges": False,
-}  # fmt: skip
+    "model": "sage",
+    "dim": 256,
+    "layers": 3,
+    "fanouts": (5, 10, 15),
+    "batch_size": 1024,
+    "lr": 0.003,
+    "prefetch": 8,
+    "reverse_edges": False,
+}
 
 
 _WORKS = ((100, "float32"), (256, "float32"), (256, "bfloat16"))

@@ -20,8 +20,14 @@ from gpu_checking.steps import Context
 _CLOSE = 0.05
 """Of a predicted value: counters that differ by more need a reason."""
 STRATEGIES = ("thread", "warp", "block", "twc", "edge")
-QUANTITIES = ("predicted_launches", "lane_utilization", "ctas_per_sm", "sm_imbalance",
-              "cta_variance", "warp_variance")  # fmt: skip
+QUANTITIES = (
+    "predicted_launches",
+    "lane_utilization",
+    "ctas_per_sm",
+    "sm_imbalance",
+    "cta_variance",
+    "warp_variance",
+)
 
 
 _CLOCKED_SCALE = 18
@@ -71,9 +77,14 @@ def count(context: Context) -> None:
 
 
 def bench(
-    name: str, graph: Any, programs: Mapping[str, Any], deadline: float,
-    left_out: list[str], strategies: Sequence[str] = STRATEGIES, **options: Any,
-) -> list[dict[str, Any]]:  # fmt: skip
+    name: str,
+    graph: Any,
+    programs: Mapping[str, Any],
+    deadline: float,
+    left_out: list[str],
+    strategies: Sequence[str] = STRATEGIES,
+    **options: Any,
+) -> list[dict[str, Any]]:
     """Run programs with clocks in them; return a row per program and strategy.
 
     Args:
@@ -99,10 +110,15 @@ def bench(
             try:
                 with profile(level="L3", gpu_model=model_of()) as recorded:
                     run_on_device(
-                        program, graph, strategy=strategy, device_memory=None,
-                        max_supersteps=None, require_convergence=False, progress=SILENT,
+                        program,
+                        graph,
+                        strategy=strategy,
+                        device_memory=None,
+                        max_supersteps=None,
+                        require_convergence=False,
+                        progress=SILENT,
                         **options,
-                    )  # fmt: skip
+                    )
                 row["comparison"] = recorded.report["comparison"]
             except Exception as err:  # one that fails must not hide the others
                 row["error"] = f"{type(err).__name__}: {err}"[:300]
@@ -134,8 +150,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         lines.append([f"{row['case']}, {row['strategy']}", *cells])
     text = [f"| {' | '.join(line)} |" for line in lines]
     text += ["", "Predicted / measured by clocks in the kernels. Why they may differ:", ""]
-    text += [f"- {name.replace('_', ' ')}: {notes[name]}" for name in QUANTITIES
-             if name in notes]  # fmt: skip
+    text += [
+        f"- {name.replace('_', ' ')}: {notes[name]}" for name in QUANTITIES if name in notes
+    ]
     return "\n".join(text)
 
 
@@ -166,18 +183,40 @@ def counted(deadline: float, *, is_simulated: bool) -> dict[str, Any]:
         folder = Path(name)
         scale = 4 if is_simulated else 14
         recipes.build("rmat", folder / "graph", scale=scale, edge_factor=16, partitions=1)
-        words = ["run", "pagerank", folder / "graph", "-o", folder / "ranks.csv",
-                 "--device", "cpu" if is_simulated else "cuda",
-                 "--param", "iterations=2"]  # fmt: skip
-        command = [sys.executable, "-P", "-m", "graphsys.cli.main", "profile", "-o",
-                   folder / "r.html", "--level", "L4-stalls", "--schedulers",
-                   "--", *words]  # fmt: skip
+        words = [
+            "run",
+            "pagerank",
+            folder / "graph",
+            "-o",
+            folder / "ranks.csv",
+            "--device",
+            "cpu" if is_simulated else "cuda",
+            "--param",
+            "iterations=2",
+        ]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "graphsys.cli.main",
+            "profile",
+            "-o",
+            folder / "r.html",
+            "--level",
+            "L4-stalls",
+            "--schedulers",
+            "--",
+            *words,
+        ]
         limit = max(deadline - time.monotonic(), 1.0)
         try:
             done = subprocess.run(
-                [str(word) for word in command], capture_output=True, text=True,
-                check=False, timeout=limit,
-            )  # fmt: skip
+                [str(word) for word in command],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=limit,
+            )
         except subprocess.TimeoutExpired:
             return {"left_out": f"it took more than {limit:.0f} s"}
         if not (folder / "r.json").exists():

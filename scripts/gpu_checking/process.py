@@ -39,9 +39,14 @@ def run_step(step: Step, out: Path, seconds: float, *, is_simulated: bool) -> No
     log = out.with_name(f"{out.stem}.log")
     with log.open("ab") as words:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=words,
-            text=True, start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            text=True,
+            start_new_session=True,
+        )
         killer = threading.Timer(seconds, kill_group, [process])
         killer.start()
         counts = {"rows": 0, "errors": 0}
@@ -64,9 +69,15 @@ def run_step(step: Step, out: Path, seconds: float, *, is_simulated: bool) -> No
     took = round(time.monotonic() - began, 1)
     append(
         out,
-        {"step": step.name, "kind": "end", "status": status, "code": code,
-         "seconds": took, **counts},
-    )  # fmt: skip
+        {
+            "step": step.name,
+            "kind": "end",
+            "status": status,
+            "code": code,
+            "seconds": took,
+            **counts,
+        },
+    )
     print(f"{step.name}: {status} after {took} s, {counts['rows']} rows", flush=True)
 
 

@@ -23,15 +23,20 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "smoke": ("device", "python", "torch", "triton", "numba-cuda"),
     "correctness": ("passed", "failed", "skipped"),
     "anchors": ("bytes_per_second", "flops_per_second"),
-    "engine": ("seconds", "edges_per_second", "supersteps", "kernel_launches",
-               "compared_with"),
+    "engine": (
+        "seconds",
+        "edges_per_second",
+        "supersteps",
+        "kernel_launches",
+        "compared_with",
+    ),
     "embedding": ("edges_per_second", "loss_from_cpu"),
     "gnn": ("seconds", "seconds_backward", "bytes_per_second", "seconds_per_100"),
     "mining": ("seconds",),
     "sanitizer": ("seconds",),
     "counters": ("predicted", "ncu", "differs", "explained"),
     "clocks": (),
-}  # fmt: skip
+}
 """Beside the name of a row and its outcome."""
 
 

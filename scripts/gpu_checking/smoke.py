@@ -47,8 +47,11 @@ def versions() -> dict[str, Any]:
     try:
         done = subprocess.run(
             ["nvidia-smi", query, "--format=csv,noheader"],
-            capture_output=True, text=True, timeout=15, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=15,
+            check=False,
+        )
         found["device"] = done.stdout.strip()
     except (OSError, subprocess.TimeoutExpired) as err:
         found["device"] = f"nvidia-smi: {err}"

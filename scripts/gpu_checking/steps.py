@@ -64,8 +64,11 @@ class Step:
 def name_of(row: Mapping[str, Any]) -> str:
     """Return what tells a row from the others of its step."""
     device = row.get("device")
-    parts = (row.get("case"), device if device in ("cpu", "cuda") else "",
-             row.get("strategy"))  # fmt: skip
+    parts = (
+        row.get("case"),
+        device if device in ("cpu", "cuda") else "",
+        row.get("strategy"),
+    )
     return ", ".join(str(part) for part in parts if part)
 
 

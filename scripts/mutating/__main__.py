@@ -92,8 +92,11 @@ def copy_of_tree(target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     for name in filter(None, listed.stdout.split("\0")):
         path = ROOT / name
         if not name.startswith(("scripts/bench/results/", "docs/")) and (
@@ -202,8 +205,11 @@ class Worker:
         }
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "mutating.worker", str(tree)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
 
     def baseline(self, name: str) -> None:
         """Run the tests without a mutant, which sets the limits of those with one."""

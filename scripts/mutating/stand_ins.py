@@ -161,9 +161,18 @@ def _matrix(address: Any, shape: tuple[int, int], strides: tuple[int, int]) -> A
 
 
 def _multiply(
-    a: Any, a_row: Any, a_depth: Any, b: Any, b_row: Any, c: Any, c_row: Any,
-    num_rows: Any, num_columns: Any, depth: Any, is_added: Any,
-) -> None:  # fmt: skip
+    a: Any,
+    a_row: Any,
+    a_depth: Any,
+    b: Any,
+    b_row: Any,
+    c: Any,
+    c_row: Any,
+    num_rows: Any,
+    num_columns: Any,
+    depth: Any,
+    is_added: Any,
+) -> None:
     if not num_rows:
         return
     left = _matrix(a, (num_rows, depth), (a_row, a_depth))

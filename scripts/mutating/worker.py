@@ -25,12 +25,29 @@ from typing import Any, Final
 from mutating.stand_ins import install
 
 _SLOW_IMPORTS: Final = (
-    "numpy", "numba", "numba.np.ufunc.parallel", "scipy.sparse.csgraph", "scipy.stats",
-    "pyarrow", "pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute",
-    "pyarrow.dataset", "torch", "torch.nn.functional", "safetensors.torch",
-    "sklearn.metrics", "torchmetrics", "hypothesis.strategies", "hypothesis.extra.numpy",
-    "_pytest.config", "_pytest.assertion.rewrite", "typer", "rich",
-)  # fmt: skip
+    "numpy",
+    "numba",
+    "numba.np.ufunc.parallel",
+    "scipy.sparse.csgraph",
+    "scipy.stats",
+    "pyarrow",
+    "pyarrow.parquet",
+    "pyarrow.csv",
+    "pyarrow.ipc",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "torch",
+    "torch.nn.functional",
+    "safetensors.torch",
+    "sklearn.metrics",
+    "torchmetrics",
+    "hypothesis.strategies",
+    "hypothesis.extra.numpy",
+    "_pytest.config",
+    "_pytest.assertion.rewrite",
+    "typer",
+    "rich",
+)
 _DATA_BYTES: Final = 3 << 30
 _OUTCOMES: Final = {0: "survived", 1: "killed", 2: "killed", 3: "killed"}
 """Exit codes of pytest: passed, failed, interrupted (an import failed), internal error."""
@@ -106,9 +123,14 @@ def _test(root: Path, job: dict[str, Any], folder: str) -> int:
 
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile(
-        "mutation", phases=phases, max_examples=40, derandomize=True, database=None,
-        deadline=None, suppress_health_check=list(hypothesis.HealthCheck),
-    )  # fmt: skip
+        "mutation",
+        phases=phases,
+        max_examples=40,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     os.environ["HYPOTHESIS_PROFILE"] = "mutation"
     os.chdir(root)
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":

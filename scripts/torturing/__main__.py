@@ -63,9 +63,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the cases (0)")
     parser.add_argument("--only", action="append", choices=ATTACKS, help="repeatable; all")
     parser.add_argument(
-        "--state", type=Path, required="--case" not in sys.argv,
+        "--state",
+        type=Path,
+        required="--case" not in sys.argv,
         help="a file, outside the checkout, that a later run goes on from",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--folder", type=Path, help="where the world lies; a temporary folder"
     )

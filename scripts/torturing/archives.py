@@ -38,9 +38,17 @@ def _tar(draw: random.Random) -> tuple[str, bytes]:
             member = tarfile.TarInfo(
                 draw.choice((*_EVIL, "train.txt", "", "x" * 300, "a\nb"))
             )
-            member.type = draw.choice((tarfile.REGTYPE, tarfile.REGTYPE, tarfile.SYMTYPE,
-                                       tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE,
-                                       tarfile.DIRTYPE))  # fmt: skip
+            member.type = draw.choice(
+                (
+                    tarfile.REGTYPE,
+                    tarfile.REGTYPE,
+                    tarfile.SYMTYPE,
+                    tarfile.LNKTYPE,
+                    tarfile.CHRTYPE,
+                    tarfile.FIFOTYPE,
+                    tarfile.DIRTYPE,
+                )
+            )
             member.linkname = draw.choice(("/etc/passwd", "../../evil", "train.txt"))
             member.size = len(_EDGES) if member.isreg() else 0
             archive.addfile(member, io.BytesIO(_EDGES) if member.isreg() else None)
@@ -88,8 +96,15 @@ def _matrix(draw: random.Random) -> tuple[str, bytes]:
 
 
 MAKERS: Final[tuple[Callable[[random.Random], tuple[str, bytes]], ...]] = (
-    _tar, _tar, _tar, _zip, _bomb, _pickle, _array, _matrix,
-)  # fmt: skip
+    _tar,
+    _tar,
+    _tar,
+    _zip,
+    _bomb,
+    _pickle,
+    _array,
+    _matrix,
+)
 
 
 def case(world: World, draw: random.Random, verdict: Verdict) -> str:
@@ -113,8 +128,16 @@ def case(world: World, draw: random.Random, verdict: Verdict) -> str:
         "--memory",
         "64MB",
     ]
-    line += draw.choice(([], [], ["--format", "edgelist"], ["--format", "npz"],
-                         ["--format", "planetoid"], ["--format", "csv"]))  # fmt: skip
+    line += draw.choice(
+        (
+            [],
+            [],
+            ["--format", "edgelist"],
+            ["--format", "npz"],
+            ["--format", "planetoid"],
+            ["--format", "csv"],
+        )
+    )
     is_plain = draw.random() < 0.1
     outcome = installed(line) if is_plain else forked(line, _bounded)
     verdict.count("commands")

@@ -99,9 +99,23 @@ def unreadable(path: Path, draw: random.Random) -> None:
 
 
 KINDS: Final[tuple[Callable[[Path, random.Random], None], ...]] = (
-    flipped, flipped, flipped, flipped, overwritten, overwritten, cut, emptied, removed,
-    grown, zeroed, made_folder, made_pipe, made_link, swapped, unreadable,
-)  # fmt: skip
+    flipped,
+    flipped,
+    flipped,
+    flipped,
+    overwritten,
+    overwritten,
+    cut,
+    emptied,
+    removed,
+    grown,
+    zeroed,
+    made_folder,
+    made_pipe,
+    made_link,
+    swapped,
+    unreadable,
+)
 
 
 def case(world: World, draw: random.Random, verdict: Verdict) -> str:

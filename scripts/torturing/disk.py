@@ -41,9 +41,14 @@ def case(world: World, draw: random.Random, verdict: Verdict) -> str:
 
 
 def _judge(
-    verdict: Verdict, world: World, outcome: Outcome, out: Path, old: object, what: str,
+    verdict: Verdict,
+    world: World,
+    outcome: Outcome,
+    out: Path,
+    old: object,
+    what: str,
     scene: Scene,
-) -> None:  # fmt: skip
+) -> None:
     verdict.count("commands")
     kind = ending(outcome)
     if kind is not None:

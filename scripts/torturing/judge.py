@@ -19,9 +19,19 @@ FAULTS: Final = (
     "litter",
 )
 _TIMES: Final = (
-    "seconds", "bytes", "overlap", "alpha", "compute", "seconds_per_epoch", "swaps",
-    "edges_per_second", "run", "output", "path", "supersteps",
-)  # fmt: skip
+    "seconds",
+    "bytes",
+    "overlap",
+    "alpha",
+    "compute",
+    "seconds_per_epoch",
+    "swaps",
+    "edges_per_second",
+    "run",
+    "output",
+    "path",
+    "supersteps",
+)
 """Ends of the names of figures that no two runs share."""
 
 

@@ -62,13 +62,21 @@ def scenes() -> list[Scene]:
         "{out}",
     )
     ranks = ("run", "pagerank", "{case}/plain", "-o", "{out}")
-    steps = ("--implementation", "program", "--checkpoint", "{out}.states",
-             "--checkpoint-every", "1")  # fmt: skip
+    steps = (
+        "--implementation",
+        "program",
+        "--checkpoint",
+        "{out}.states",
+        "--checkpoint-every",
+        "1",
+    )
     lines = {
         name: next(v.arguments for v in verbs_of(store) if v.name == verb)
-        for name, store, verb in (("embed", "words", "train embedding"),
-                                  ("layers", "groups", "train gnn"))
-    }  # fmt: skip
+        for name, store, verb in (
+            ("embed", "words", "train embedding"),
+            ("layers", "groups", "train gnn"),
+        )
+    }
     embed, layers = (
         tuple(it.replace("{of}", f"{{case}}/{store}") for it in lines[name])
         for name, store in (("embed", "words"), ("layers", "groups"))
@@ -89,11 +97,15 @@ def scenes() -> list[Scene]:
         Scene("embed over", (*embed, *often, *over), before=embed),
         Scene("layers", (*layers, *often), ("--resume",)),
         Scene("layers over", (*layers, *often, *over), before=layers),
-        Scene("export", (*export, *over), before=("export", "{case}/erun", "-o", "{out}"),
-              suffix=".npy"),
+        Scene(
+            "export",
+            (*export, *over),
+            before=("export", "{case}/erun", "-o", "{out}"),
+            suffix=".npy",
+        ),
         Scene("export parquet", export, suffix=".parquet"),
         Scene("predict over", (*ask, *over), before=ask, suffix=".parquet"),
-    ]  # fmt: skip
+    ]
 
 
 class Killer:

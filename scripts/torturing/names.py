@@ -17,13 +17,67 @@ from torturing.processes import Outcome, forked, installed
 from torturing.world import World
 
 NAMES: Final = (
-    "..", ".", "", " ", "a/b", "/etc", "../../evil", "a\\b", "a\nb", "a\tb", "a\rb", "a\0b",
-    "%", "%2F", "%2E%2E", "-o", "--help", "=", "a=b", "a,b", "a:b", "*", "?", "[x]", "{of}",
-    "$(touch evil)", "`touch evil`", "'", '"', "#", "graph.json", ".lock", "gen-1", "gen-2",
-    "run.json", "config.toml", "train", "part-0.arrow", "id", "src", "dst", "weight",
-    "__metadata__", "__class__", "NaN", "null", "true", "0", "-1", "1e400", "\u00fc",
-    "\u202e", "\ufeff", "\u2028", "\U0001f984", "n" * 300, "n" * 5000, "NUL", "a.", "a ",
-)  # fmt: skip
+    "..",
+    ".",
+    "",
+    " ",
+    "a/b",
+    "/etc",
+    "../../evil",
+    "a\\b",
+    "a\nb",
+    "a\tb",
+    "a\rb",
+    "a\0b",
+    "%",
+    "%2F",
+    "%2E%2E",
+    "-o",
+    "--help",
+    "=",
+    "a=b",
+    "a,b",
+    "a:b",
+    "*",
+    "?",
+    "[x]",
+    "{of}",
+    "$(touch evil)",
+    "`touch evil`",
+    "'",
+    '"',
+    "#",
+    "graph.json",
+    ".lock",
+    "gen-1",
+    "gen-2",
+    "run.json",
+    "config.toml",
+    "train",
+    "part-0.arrow",
+    "id",
+    "src",
+    "dst",
+    "weight",
+    "__metadata__",
+    "__class__",
+    "NaN",
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1e400",
+    "\u00fc",
+    "\u202e",
+    "\ufeff",
+    "\u2028",
+    "\U0001f984",
+    "n" * 300,
+    "n" * 5000,
+    "NUL",
+    "a.",
+    "a ",
+)
 
 
 class Named(Source):
@@ -40,9 +94,11 @@ class Named(Source):
         for each in dict.fromkeys((kind, other)):
             x = rng.normal(size=(40, 4)).astype(np.float32)
             yield NodeChunk(
-                ids=np.arange(40), node_type=each, columns={column: pa.array(["v"] * 40)},
+                ids=np.arange(40),
+                node_type=each,
+                columns={column: pa.array(["v"] * 40)},
                 features={feature: x},
-            )  # fmt: skip
+            )
         for place in ("train", split):
             src, dst = rng.integers(0, 40, (2, 150))
             yield EdgeChunk(

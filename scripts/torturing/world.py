@@ -20,13 +20,26 @@ from torturing.judge import digest, facts
 from torturing.processes import Outcome, forked
 
 ALGORITHMS: Final = (
-    "pagerank", "wcc", "triangle_count", "k_core", "leiden", "lcc", "bfs", "sssp",
-)  # fmt: skip
+    "pagerank",
+    "wcc",
+    "triangle_count",
+    "k_core",
+    "leiden",
+    "lcc",
+    "bfs",
+    "sssp",
+)
 _TRAIN: Final = ("--set", "epochs=1", "--set", "dim=8", "--set", "threads=1")
 _EMBED: Final = (
-    "--set", "deterministic=true", "--set", "batch_size=200",
-    "--set", "num_batch_negatives=50", "--set", "num_uniform_negatives=50",
-)  # fmt: skip
+    "--set",
+    "deterministic=true",
+    "--set",
+    "batch_size=200",
+    "--set",
+    "num_batch_negatives=50",
+    "--set",
+    "num_uniform_negatives=50",
+)
 _LAYERS: Final = ("--set", "fanouts=[3,3]", "--set", "batch_size=32", "--set", "layers=2")
 _NODES: Final = 240
 STORES: Final = ("plain", "words", "groups")
@@ -149,11 +162,19 @@ class World:
         self._in_process("ingest", *plain_edges(self.case), "-o", str(self.case / "plain"))
         texts = [str(self.case / f"{name}.txt") for name in ("train", "valid", "test")]
         self._in_process(
-            "ingest", *texts, "--format", "triples", "--partitions", "2",
-            "-o", str(self.case / "words"),
-        )  # fmt: skip
-        for store, run, verb in (("words", "erun", "train embedding"),
-                                 ("groups", "nrun", "train gnn")):  # fmt: skip
+            "ingest",
+            *texts,
+            "--format",
+            "triples",
+            "--partitions",
+            "2",
+            "-o",
+            str(self.case / "words"),
+        )
+        for store, run, verb in (
+            ("words", "erun", "train embedding"),
+            ("groups", "nrun", "train gnn"),
+        ):
             line = next(it for it in verbs_of(store) if it.name == verb)
             self._in_process(*self.line(line, store, self.case / run))
         shutil.copytree(self.case, self.folder / "whole")

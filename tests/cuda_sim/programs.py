@@ -202,7 +202,14 @@ class Doublings(gs.VertexProgram):
 PROGRAMS = {
     program.__name__: program
     for program in (
-        Distances, Hops, Components, Ranks, Communities, Parents, Widths, Lottery,
+        Distances,
+        Hops,
+        Components,
+        Ranks,
+        Communities,
+        Parents,
+        Widths,
+        Lottery,
         Doublings,
     )
-}  # fmt: skip
+}

@@ -17,8 +17,13 @@ def outcomes(*cases: str) -> dict[str, dict[str, Any]]:
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.cuda_sim.run_simulator", *cases],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {row["case"]: row for row in rows}

@@ -41,9 +41,13 @@ def four_processors(cluster: Cluster) -> Iterator[int]:
 
 
 def by_tasks(
-    files: Sequence[Path | str], out: Path | str, *, bits: int | None = None,
-    run: RunAll = run_twice, **options: Any,
-) -> None:  # fmt: skip
+    files: Sequence[Path | str],
+    out: Path | str,
+    *,
+    bits: int | None = None,
+    run: RunAll = run_twice,
+    **options: Any,
+) -> None:
     """Ingest by tasks in this process, of ids in two to the power ``bits`` shards."""
     names = ("format", "ids", "columns", "separator", "skip")
     reading = {name: options.pop(name) for name in names if name in options}

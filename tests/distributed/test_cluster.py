@@ -167,9 +167,18 @@ def test_a_killed_driver_leaves_no_process_and_resumes(
 ) -> None:
     kept, out = tmp_path / "kept", tmp_path / "out.parquet"
     words = [
-        "run", long_program, str(store), "-o", str(out), "--cluster", "local:2",
-        "--checkpoint", str(kept), "--checkpoint-every", "100",
-    ]  # fmt: skip
+        "run",
+        long_program,
+        str(store),
+        "-o",
+        str(out),
+        "--cluster",
+        "local:2",
+        "--checkpoint",
+        str(kept),
+        "--checkpoint-every",
+        "100",
+    ]
     driver = subprocess.Popen(
         [graphsys_command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -192,13 +201,24 @@ def test_ctrl_c_ends_the_workers_and_leaves_no_output(
 ) -> None:
     kept, out = tmp_path / "kept", tmp_path / "out.parquet"
     words = [
-        "run", long_program, str(store), "-o", str(out), "--cluster", "local:2",
-        "--checkpoint", str(kept), "--checkpoint-every", "100",
-    ]  # fmt: skip
+        "run",
+        long_program,
+        str(store),
+        "-o",
+        str(out),
+        "--cluster",
+        "local:2",
+        "--checkpoint",
+        str(kept),
+        "--checkpoint-every",
+        "100",
+    ]
     with subprocess.Popen(
-        [graphsys_command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        [graphsys_command, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
-    ) as driver:  # fmt: skip
+    ) as driver:
         wait_for((kept / "checkpoint.json").exists)
         below = workers_below(driver.pid)
         driver.send_signal(signal.SIGINT)

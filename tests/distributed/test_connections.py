@@ -49,8 +49,9 @@ def test_a_message_arrives_as_it_was_sent(
     sent: Any = (
         np.arange(6, dtype=np.uint32).reshape(2, 3)[:, ::2],  # not in one piece
         (np.empty(0), np.array(3.5, np.float32), np.array([True, False])),
-        {"file": {"bytes": 3, "name": "x"}}, ("words", None, 1.5),
-    )  # fmt: skip
+        {"file": {"bytes": 3, "name": "x"}},
+        ("words", None, 1.5),
+    )
     send_frame(ends[0], 2**40, sent)
     number, found = receive_frame(ends[1])
     assert number == 2**40

@@ -35,9 +35,15 @@ from tests.stores import edge_chunk, make_store
 
 TWO = Cluster.parse("local:2")
 SETTINGS: dict[str, Any] = {
-    "dim": 8, "operator": "complex_diagonal", "batch_size": 50, "threads": 1, "epochs": 3,
-    "num_uniform_negatives": 10, "num_batch_negatives": 5, "checkpoint_seconds": 0.0,
-}  # fmt: skip
+    "dim": 8,
+    "operator": "complex_diagonal",
+    "batch_size": 50,
+    "threads": 1,
+    "epochs": 3,
+    "num_uniform_negatives": 10,
+    "num_batch_negatives": 5,
+    "checkpoint_seconds": 0.0,
+}
 
 
 @contextmanager
@@ -98,9 +104,10 @@ def test_dense_parameters_are_all_reduced_and_rows_go_through_the_server(
     store, run = visits(tmp_path / "graph"), tmp_path / "run"
     place = NodeTypeConfig(global_embedding=True)
     config = EmbeddingConfig(
-        **{**SETTINGS, "checkpoint_seconds": 3600.0}, node_types={"place": place},
+        **{**SETTINGS, "checkpoint_seconds": 3600.0},
+        node_types={"place": place},
         parameter_exchange="all_reduce",
-    )  # fmt: skip
+    )
     metrics = train_embedding(store, config, run, cluster=TWO).metrics
     assert metrics["allreduce_bytes"] > 0 < metrics["parameter_bytes"]
     assert metrics["staleness_bound"] == 6  # that of the server
@@ -170,9 +177,12 @@ def test_what_one_machine_left_in_an_epoch_is_gone_on_with(
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("resumed_by", [0, 1, 2])
 def test_what_a_cluster_left_in_an_epoch_is_gone_on_with(
-    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int,
+    graph: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: int,
     resumed_by: int,
-) -> None:  # fmt: skip
+) -> None:
     """By one machine, or by as many workers; each unit is trained once."""
     run, config = tmp_path / "run", EmbeddingConfig(**SETTINGS)
     save = epochs.ClusterTrainer._save

@@ -25,9 +25,14 @@ from tests.distributed.test_train_embedding import NUM_EDGES, ring
 from tests.embedding_context import context_of
 
 CONFIG = EmbeddingConfig(
-    dim=8, operator="complex_diagonal", batch_size=50, num_uniform_negatives=10,
-    num_batch_negatives=5, eval_fraction=0.1, threads=1,
-)  # fmt: skip
+    dim=8,
+    operator="complex_diagonal",
+    batch_size=50,
+    num_uniform_negatives=10,
+    num_batch_negatives=5,
+    eval_fraction=0.1,
+    threads=1,
+)
 
 
 class Servers:

@@ -385,9 +385,12 @@ def test_the_command_killed_begun_again_and_its_workers_killed(
     for name in (*tasks, "write_incoming"):
         fragile(name)
     report = distributed.ingest(
-        files, tmp_path / "killed", cluster=Cluster.parse("local:2"),
-        reading={"format": "triples"}, partitions=3,
-    )  # fmt: skip
+        files,
+        tmp_path / "killed",
+        cluster=Cluster.parse("local:2"),
+        reading={"format": "triples"},
+        partitions=3,
+    )
     assert (report.workers, (tmp_path / "write_incoming").exists()) == (2, True)
     assert content(tmp_path / "killed") == expected
     with pytest.raises(OutputExistsError, match="already holds a graph"):

@@ -60,11 +60,23 @@ class Machines:
             _ip(*inside, "link", "set", end, "up")
             _ip(*inside, "link", "set", "lo", "up")
         self._end = ends[1]
-        options = ["--num-cpus=1", "--object-store-memory=100000000", "--block",
-                   "--disable-usage-stats"]  # fmt: skip
+        options = [
+            "--num-cpus=1",
+            "--object-store-memory=100000000",
+            "--block",
+            "--disable-usage-stats",
+        ]
         where = f"{self.addresses[0]}:{PORT}"
-        self._start(0, ["--head", f"--port={PORT}", f"--temp-dir={self._place}",
-                        "--include-dashboard=false", *options])  # fmt: skip
+        self._start(
+            0,
+            [
+                "--head",
+                f"--port={PORT}",
+                f"--temp-dir={self._place}",
+                "--include-dashboard=false",
+                *options,
+            ],
+        )
         wait_for(lambda: list(self._place.glob("session_latest/sockets/raylet")))
         self._start(1, [f"--address={where}", *options])
 
@@ -79,10 +91,12 @@ class Machines:
         command = self._inside(which, [BIN / "ray", "start", address, *options])
         self._started.append(
             subprocess.Popen(
-                command, env=self._environment, stdout=subprocess.DEVNULL,
+                command,
+                env=self._environment,
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-        )  # fmt: skip
+        )
 
     def _inside(self, which: int, command: Sequence[Any]) -> list[str]:
         return ["ip", "netns", "exec", self.names[which], *map(str, command)]
@@ -90,9 +104,11 @@ class Machines:
     def run(self, words: Sequence[Any]) -> "subprocess.Popen[bytes]":
         """Start a command of graphsys on the head."""
         return subprocess.Popen(
-            self._inside(0, [BIN / "graphsys", *words]), env=self._environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            self._inside(0, [BIN / "graphsys", *words]),
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def cut(self) -> None:
         """Have all packets of the other machine lost."""
@@ -150,10 +166,21 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begun(machines: Machines, store: Path, folder: Path, words: Sequence[str]) -> Any:
     """Start PageRank on both machines, and return it when it is in the middle."""
     command = machines.run(
-        ["run", "pagerank", store, "-o", folder / "ranks.parquet", *words,
-         "--checkpoint", folder / "kept", "--checkpoint-every", "100",
-         "--cluster", f"{machines.addresses[0]}:{PORT}"]
-    )  # fmt: skip
+        [
+            "run",
+            "pagerank",
+            store,
+            "-o",
+            folder / "ranks.parquet",
+            *words,
+            "--checkpoint",
+            folder / "kept",
+            "--checkpoint-every",
+            "100",
+            "--cluster",
+            f"{machines.addresses[0]}:{PORT}",
+        ]
+    )
     wait_for(lambda: list(folder.glob("kept/*")))
     assert command.poll() is None
     return command

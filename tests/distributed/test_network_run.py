@@ -37,10 +37,14 @@ BASE: dict[str, Any] = {"dim": 8, "batch_size": 16, "epochs": 2, "fanouts": (4, 
 SETTINGS: dict[str, dict[str, Any]] = {
     "classes": {"model": "rgcn"},
     "links": {"task": "link_prediction", "edge_type": "reads"},
-    "deep": {"task": "link_prediction", "edge_type": "reads", "fanouts": (3, 3, 3),
-             "layers": 3},
+    "deep": {
+        "task": "link_prediction",
+        "edge_type": "reads",
+        "fanouts": (3, 3, 3),
+        "layers": 3,
+    },
     "times": {"sampler": "temporal"},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -230,10 +234,17 @@ def test_a_run_that_went_on_or_is_damaged_is_refused(
     ("changes", "message"),
     [
         ({"model": "gcn", "batch_size": 0}, "batch_size 0 computes all rows at once"),
-        ({"model": "lightgcn", "task": "recommendation", "edge_type": "reads",
-          "fanouts": ()}, "model lightgcn computes all rows at once"),
+        (
+            {
+                "model": "lightgcn",
+                "task": "recommendation",
+                "edge_type": "reads",
+                "fanouts": (),
+            },
+            "model lightgcn computes all rows at once",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_computed_layer_by_layer_is_refused(
     runs: dict[str, Path], tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:

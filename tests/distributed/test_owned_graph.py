@@ -55,11 +55,12 @@ def shop(tmp_path: Path) -> Graph:
         NodeChunk(ids=np.arange(NUM_ITEMS), node_type="item", features={"y": y}),
         edge_chunk(follows.tolist(), EdgeType("user", "follows", "user"), weight=weight),
         edge_chunk(
-            likes.tolist(), EdgeType("user", "likes", "item"),
+            likes.tolist(),
+            EdgeType("user", "likes", "item"),
             weight=np.ones(len(likes), np.float32),
         ),
         partitions={"user": 5, "item": 3},
-    )  # fmt: skip
+    )
     return Graph(tmp_path / "shop")
 
 
@@ -310,9 +311,13 @@ class Stop(Progress):
 
 def test_one_process_goes_on_with_what_owners_began(shop: Graph, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
-        "node_type": "user", "dim": 8, "batch_size": 20, "fanouts": (3, 3), "epochs": 2,
+        "node_type": "user",
+        "dim": 8,
+        "batch_size": 20,
+        "fanouts": (3, 3),
+        "epochs": 2,
         "checkpoint_seconds": 0.0,
-    }  # fmt: skip
+    }
     gnn.train(shop, GnnConfig(**settings), tmp_path / "store")
     owned, run = LocalGraph(shop, 0, 1), tmp_path / "owners"
     config = GnnConfig(**settings, sample_at="owners")
@@ -327,9 +332,14 @@ def test_one_process_goes_on_with_what_owners_began(shop: Graph, tmp_path: Path)
 @pytest.mark.slow
 def test_workers_train_what_they_do_from_the_store(shop: Graph, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
-        "node_type": "user", "dim": 8, "batch_size": 20, "fanouts": (3, 3), "epochs": 2,
-        "cache": "degree", "cache_memory": "2000",
-    }  # fmt: skip
+        "node_type": "user",
+        "dim": 8,
+        "batch_size": 20,
+        "fanouts": (3, 3),
+        "epochs": 2,
+        "cache": "degree",
+        "cache_memory": "2000",
+    }
     losses = []
     for place in ("store", "owners"):
         config = GnnConfig(**settings, sample_at=place)

@@ -247,9 +247,12 @@ def test_what_cannot_be_read_is_kept_when_a_training_fails(
 @pytest.mark.slow  # the functions are tested above
 @pytest.mark.parametrize("model", ["gnn", "embedding"])
 def test_the_command_goes_on_after_a_kill(
-    bucket: Bucket, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch,
+    bucket: Bucket,
+    tmp_path: Path,
+    run_cli: Run,
+    monkeypatch: pytest.MonkeyPatch,
     model: str,
-) -> None:  # fmt: skip
+) -> None:
     store, out = bucket.place("graph"), bucket.place("out")
     ring(Path(store), 4)
     words = ["train", model, store, "-o", out, "--json"]

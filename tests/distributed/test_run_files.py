@@ -364,9 +364,13 @@ def test_of_two_trainings_into_one_place_the_later_ends_in_a_line(
         published(place, RUN_NAME, overwrite=False, number=number) as run,
     ):
         train_embedding(
-            store, config, run, cluster=TWO, through=generation_folder(place, number),
+            store,
+            config,
+            run,
+            cluster=TWO,
+            through=generation_folder(place, number),
             progress=Meanwhile(place, tmp_path / "other"),
-        )  # fmt: skip
+        )
     assert embedding.open_run(place).state.epoch == 1  # the other's, whole
     folders = {it.partition("/")[0] for it in bucket.names("vectors")} - {RUN_NAME}
     assert len(folders) == 1

@@ -47,11 +47,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder, rng = tmp_path_factory.mktemp("runs"), np.random.default_rng(5)
     chunks = [
         edge_chunk(
-            rng.integers(0, NUM_NODES, (num, 2)).tolist(), split=split,
+            rng.integers(0, NUM_NODES, (num, 2)).tolist(),
+            split=split,
             relation=rng.choice(["r", "s"], num).tolist(),
         )
         for split, num in (("train", 600), ("test", 80))
-    ]  # fmt: skip
+    ]
     make_store(folder / "graph", *chunks, partitions=3)
     for name, settings in SETTINGS.items():
         config = EmbeddingConfig(dim=8, epochs=2, **settings)
@@ -74,9 +75,11 @@ def test_workers_answer_what_one_machine_does(
 ) -> None:
     run, cluster = runs[name], Cluster("", workers)
     several: list[dict[str, Any]] = [
-        {}, {"candidates": 20, "draw": "degree", "seed": 3}, {"queries": 40},
+        {},
+        {"candidates": 20, "draw": "degree", "seed": 3},
+        {"queries": 40},
         *([{"split": "held_out"}] if "eval_fraction" in SETTINGS[name] else []),
-    ]  # fmt: skip
+    ]
     for options in several:
         found = distributed.evaluate(run, cluster=cluster, **options)
         assert found.pop("workers") == workers

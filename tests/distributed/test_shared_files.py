@@ -57,8 +57,12 @@ def test_parts_and_pieces_are_read(two: tuple[SharedFiles, SharedFiles]) -> None
     wanted = [("large", 40_000, 40_003), ("rows", 6, 8), ("large", 0, 2), ("zero", 0, 0)]
     found = other.parts([*wanted, ("rows", 3, 3)])
     assert [part.tolist() for part in found] == [
-        [40_000, 40_001, 40_002], rows[6:].tolist(), [0, 1], [], [],
-    ]  # fmt: skip
+        [40_000, 40_001, 40_002],
+        rows[6:].tolist(),
+        [0, 1],
+        [],
+        [],
+    ]
     assert found[1].dtype == np.float32
     assert other.load("large")[7] == 7
     assert other.parts(wanted[:1])[0].tolist() == found[0].tolist()  # of what is here
@@ -139,7 +143,9 @@ def test_parts_beside_a_location_go_with_the_block_and_old_ones_before(
     assert bucket.names("a/.run.parts") == kept
     later = time.time() + 86_500
     with monkeypatch.context() as patch:
-        patch.setattr("graphsys.distributed.inference.parts_folder.time.time", lambda: later)
+        patch.setattr(
+            "graphsys.distributed.inference.parts_folder.time.time", lambda: later
+        )
         with parts_beside(bucket.place("a/run")):
             own, theirs = bucket.names("a/.run.parts")
             assert ownership.CLAIM.fullmatch(own.partition("/")[2])

@@ -28,9 +28,13 @@ def split(tables: Mapping[str, Floats], size: int) -> Call:
 @pytest.fixture
 def tables(rng: np.random.Generator) -> dict[str, Floats]:
     shapes = {
-        "relations/r": (7, 50), "globals/n": (2, BLOCK), "rows/n": (11, 6),
-        "state/n": (11,), "one": (1, 3), "none": (2, 0),
-    }  # fmt: skip
+        "relations/r": (7, 50),
+        "globals/n": (2, BLOCK),
+        "rows/n": (11, 6),
+        "state/n": (11,),
+        "one": (1, 3),
+        "none": (2, 0),
+    }
     return {
         name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()
     }

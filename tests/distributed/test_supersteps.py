@@ -109,9 +109,14 @@ def test_states_of_edges_go_on_from_a_checkpoint(store: Path, tmp_path: Path) ->
     options = {"coupling": 0.05, "evidence": {3: 1.0}, "iterations": 12}
     expected, _ = run_by_workers("belief_propagation", store, options, 2)
     work = ProgramWork(
-        graph=str(store), algorithm="belief_propagation", parameters=options, threads=1,
-        checkpoint=str(tmp_path), checkpoint_every=1, max_supersteps=7,
-    )  # fmt: skip
+        graph=str(store),
+        algorithm="belief_propagation",
+        parameters=options,
+        threads=1,
+        checkpoint=str(tmp_path),
+        checkpoint_every=1,
+        max_supersteps=7,
+    )
     run_in_threads([work] * 2)
     parts = run_in_threads([replace(work, resume=True, max_supersteps=None)] * 2)
     assert len(parts[0]["steps"]) == 6  # the last was not kept

@@ -30,10 +30,17 @@ pytestmark = pytest.mark.e2e
 
 TWO = Cluster.parse("local:2")
 SETTINGS: dict[str, Any] = {
-    "dim": 32, "operator": "complex_diagonal", "reciprocal": True, "loss": "softmax",
-    "batch_size": 50, "num_batch_negatives": 25, "num_uniform_negatives": 100, "lr": 0.3,
-    "epochs": 40, "checkpoint_seconds": 1.0,
-}  # fmt: skip
+    "dim": 32,
+    "operator": "complex_diagonal",
+    "reciprocal": True,
+    "loss": "softmax",
+    "batch_size": 50,
+    "num_batch_negatives": 25,
+    "num_uniform_negatives": 100,
+    "lr": 0.3,
+    "epochs": 40,
+    "checkpoint_seconds": 1.0,
+}
 LONG = {**SETTINGS, "epochs": 60, "checkpoint_seconds": 0.0}
 NUM_EDGES = 1728
 PATIENCE_S = 300
@@ -50,11 +57,12 @@ def ring(path: Path, partitions: int) -> Path:
     dst = (src + np.array(JUMPS)[order // num_nodes]) % num_nodes
     chunks = [
         edge_chunk(
-            zip(src[part].tolist(), dst[part].tolist(), strict=True), split=split,
+            zip(src[part].tolist(), dst[part].tolist(), strict=True),
+            split=split,
             relation=relation[part].tolist(),
         )
         for split, part in (("train", slice(NUM_EDGES)), ("test", slice(NUM_EDGES, None)))
-    ]  # fmt: skip
+    ]
     make_store(path, *chunks, partitions=partitions)
     return path
 
@@ -260,8 +268,9 @@ def test_a_killed_driver_leaves_no_process_and_resumes(
     words = ["train", "embedding", str(graph), "-o", str(run), "--cluster", "local:2"]
     driver = subprocess.Popen(
         [graphsys_command, *words, *settings_of(tmp_path, LONG)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     wait_for(lambda: is_past(run, 2) or driver.poll() is not None, PATIENCE_S)
     below = workers_below(driver.pid)
     driver.kill()

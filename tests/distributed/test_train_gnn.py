@@ -26,9 +26,14 @@ pytestmark = [pytest.mark.e2e, pytest.mark.shared]
 
 TWO = Cluster.parse("local:2")
 SETTINGS: dict[str, Any] = {
-    "dim": 16, "batch_size": 32, "fanouts": (5, 5), "epochs": 40, "eval_every": 20,
-    "dropout": 0.5, "checkpoint_seconds": 0.0,
-}  # fmt: skip
+    "dim": 16,
+    "batch_size": 32,
+    "fanouts": (5, 5),
+    "epochs": 40,
+    "eval_every": 20,
+    "dropout": 0.5,
+    "checkpoint_seconds": 0.0,
+}
 PATIENCE_S = 300
 STOPPED_S = 2.0
 
@@ -168,8 +173,9 @@ def test_a_killed_driver_leaves_no_process_and_resumes(
     words = ["train", "gnn", str(cora), "-o", str(run), "--cluster", "local:2"]
     driver = subprocess.Popen(
         [graphsys_command, *words, *settings_of(tmp_path)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     wait_for(lambda: is_in_the_middle(run) or driver.poll() is not None, PATIENCE_S)
     below = workers_below(driver.pid)
     driver.kill()

@@ -36,7 +36,9 @@ def test_a_section_works_as_it_stands(
 def test_data_that_are_not_there_are_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "first_hour", "--data", tmp_path, "--once"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "My edges: passed over, wiki-Vote/wiki-Vote.txt is not there" in done.stdout

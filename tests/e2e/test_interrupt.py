@@ -55,9 +55,18 @@ def test_an_interrupted_run_says_what_its_checkpoint_keeps(
 ) -> None:
     kept = tmp_path / "kept"
     (tmp_path / "slow.py").write_text(SLOW)
-    command = [graphsys_command, "run", str(tmp_path / "slow.py"), str(graph), "-o",
-               str(tmp_path / "x.csv"), "--checkpoint", str(kept), "--checkpoint-every",
-               "1"]  # fmt: skip
+    command = [
+        graphsys_command,
+        "run",
+        str(tmp_path / "slow.py"),
+        str(graph),
+        "-o",
+        str(tmp_path / "x.csv"),
+        "--checkpoint",
+        str(kept),
+        "--checkpoint-every",
+        "1",
+    ]
     code, error = interrupted(command, kept / "checkpoint.json")
     assert code == 130, error
     assert f"interrupted: {kept} keeps the last checkpoint; go on by the same" in error

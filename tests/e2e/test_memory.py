@@ -126,8 +126,9 @@ def test_a_run_is_what_was_explained_and_keeps_its_budget(
     peak, _ = peak_of(graphsys_command, *words, "-o", out, "--memory", BUDGET)
     assert peak <= budget + SLACK, f"{peak / 1e6:.0f} MB"
     assert peak <= told["peak_bytes"] <= 1.25 * peak
-    kept, expected = (pyarrow.parquet.read_table(tmp_path / f"{n}.parquet")
-                      for n in ("kept", "free"))  # fmt: skip
+    kept, expected = (
+        pyarrow.parquet.read_table(tmp_path / f"{n}.parquet") for n in ("kept", "free")
+    )
     assert kept.equals(expected)
 
 

@@ -139,9 +139,22 @@ def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) 
     for words in (
         ("ingest", tmp_path / "edges.csv", "--split", "0.8,0.1,0.1", "-o", web),
         ("mine", web, "--motifs", "4", "--per-node", "--features", "-o", more),
-        ("train", "gnn", more, "-o", tmp_path / "run", "--set", "task=link_prediction",
-         "--set", 'features=["orbits"]', "--set", "epochs=1", "--set", "dim=8"),
-    ):  # fmt: skip
+        (
+            "train",
+            "gnn",
+            more,
+            "-o",
+            tmp_path / "run",
+            "--set",
+            "task=link_prediction",
+            "--set",
+            'features=["orbits"]',
+            "--set",
+            "epochs=1",
+            "--set",
+            "dim=8",
+        ),
+    ):
         done = run_cli(*words)
         assert done.returncode == 0, done.stderr
     assert "features orbits float32[15]" in run_cli("info", more).stdout

@@ -43,9 +43,18 @@ def test_a_training_tells_its_transfers(
     page = tmp_path / "r.html"
     options = ["--preset", "demo-complex", "--set", "epochs=1", "--set", "dim=16"]
     done = run_cli(
-        "profile", "-o", page, "--", "train", "embedding", demo_graph, "-o",
-        tmp_path / "run", *options, "--json",
-    )  # fmt: skip
+        "profile",
+        "-o",
+        page,
+        "--",
+        "train",
+        "embedding",
+        demo_graph,
+        "-o",
+        tmp_path / "run",
+        *options,
+        "--json",
+    )
     facts = answer(done)
     metrics = {metric["name"]: metric for metric in report_at(page)["metrics"]}
     assert metrics["transfer_count"]["value"] > 0
@@ -109,8 +118,9 @@ def test_warp_schedulers_are_simulated_on_request(
     assert "% of sectors in L1; " in done.stderr
     spread = metrics["scheduler_spread"]["value"]
     assert spread == pytest.approx(max(values) / min(values) - 1)
-    done = run_cli("profile", "-o", page, "--overwrite", "--schedulers", "--", "info",
-                   small_graph)  # fmt: skip
+    done = run_cli(
+        "profile", "-o", page, "--overwrite", "--schedulers", "--", "info", small_graph
+    )
     assert "profile: no schedulers: nothing here walked rows" in done.stderr
     done = run_cli("profile", "-o", page, "--overwrite", "--", *words, "--overwrite")
     assert "scheduler_spread" not in page.with_suffix(".json").read_text()
@@ -121,9 +131,18 @@ def test_a_failed_command_leaves_a_report(
 ) -> None:
     page = tmp_path / "r.html"
     done = run_cli(
-        "profile", "-o", page, "--", "run", "bfs", small_graph, "-o", tmp_path / "x.csv",
-        "--param", "source=999",
-    )  # fmt: skip
+        "profile",
+        "-o",
+        page,
+        "--",
+        "run",
+        "bfs",
+        small_graph,
+        "-o",
+        tmp_path / "x.csv",
+        "--param",
+        "source=999",
+    )
     assert done.returncode == 1
     assert done.stderr.count("error: ") == 1
     report = report_at(page)
@@ -169,9 +188,18 @@ def test_bad_input_is_one_line(
 def test_two_reports_are_compared(tmp_path: Path, small_graph: Path, run_cli: Run) -> None:
     for name, model in (("a", "h100"), ("b", "a100")):
         run_cli(
-            "profile", "-o", tmp_path / f"{name}.html", "--gpu-model", model, "--", "run",
-            "pagerank", small_graph, "-o", tmp_path / f"{name}.csv",
-        )  # fmt: skip
+            "profile",
+            "-o",
+            tmp_path / f"{name}.html",
+            "--gpu-model",
+            model,
+            "--",
+            "run",
+            "pagerank",
+            small_graph,
+            "-o",
+            tmp_path / f"{name}.csv",
+        )
     pair = (tmp_path / "a.json", tmp_path / "b.json")
     found = answer(run_cli("profile", "--compare", *pair, "--json"))
     assert found["configuration"]["gpu_model"] == ["H100 SXM", "A100"]

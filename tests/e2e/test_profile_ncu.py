@@ -83,9 +83,14 @@ def test_stall_reasons_are_counted_on_request(
     ],
 )
 def test_without_counters_the_report_says_why(
-    tmp_path: Path, small_graph: Path, run_cli: Run, ncu: Path,
-    monkeypatch: pytest.MonkeyPatch, kind: str, reason: str,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    small_graph: Path,
+    run_cli: Run,
+    ncu: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    reason: str,
+) -> None:
     monkeypatch.setenv("STAND_IN_NCU", kind)
     page = tmp_path / "r.html"
     words = words_of(small_graph, tmp_path / "ranks.csv")
@@ -99,18 +104,19 @@ def test_without_counters_the_report_says_why(
 
 
 def test_a_failed_command_and_an_ncu_that_refuses(
-    tmp_path: Path, small_graph: Path, run_cli: Run, ncu: Path,
+    tmp_path: Path,
+    small_graph: Path,
+    run_cli: Run,
+    ncu: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     page = tmp_path / "r.html"
     words = ["run", "bfs", small_graph, "-o", tmp_path / "x.csv", "--param", "source=999"]
     done = run_cli("profile", "-o", page, "--level", "L4", "--", *words)
     assert done.returncode == 1
     assert json.loads(page.with_suffix(".json").read_text())["status"] == "failed"
     monkeypatch.setenv("STAND_IN_NCU", "refuses")
-    done = run_cli(
-        "profile", "-o", tmp_path / "no.html", "--level", "L4", "--", *words
-    )  # fmt: skip
+    done = run_cli("profile", "-o", tmp_path / "no.html", "--level", "L4", "--", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert "error: ncu ended with 9 before the command ran" in done.stderr
     assert not (tmp_path / "no.html").exists()

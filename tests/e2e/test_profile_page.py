@@ -67,10 +67,16 @@ def seen_in(browser: str, page: Path, size: str, folder: Path) -> dict[str, Any]
     probed = folder / "probed.html"
     probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
     command = [
-        browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={size}",
-        "--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}", "--dump-dom",
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--window-size={size}",
+        "--enable-logging=stderr",
+        f"--user-data-dir={folder / 'profile'}",
+        "--dump-dom",
         probed.as_uri(),
-    ]  # fmt: skip
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "CONSOLE" not in done.stderr
@@ -128,9 +134,14 @@ def test_a_page_of_10000_supersteps_opens_in_a_second(tmp_path: Path, browser: s
     page = tmp_path / "long.html"
     page.write_text(page_of(report_of_many(10_000)).replace("</body>", CLOCK + "</body>"))
     command = [
-        browser, "--headless", "--no-sandbox", "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri(),
-    ]  # fmt: skip
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+        page.as_uri(),
+    ]
     times = []
     for _ in range(3):  # other processes may have the processors
         done = subprocess.run(

@@ -94,8 +94,15 @@ def test_without_a_file_the_first_rows_are_shown(graph: Path, run_cli: Run) -> N
     facts, _, table = done.stdout.partition("\n\n")
     assert "sssp" in facts
     rows = [line.split("\t") for line in table.splitlines()]
-    assert rows == [["id", "value"], ["1", "0.0"], ["3", "1.0"], ["2", "3.0"], ["4", "8.0"],
-                    ["10", ""], ["11", ""]]  # fmt: skip
+    assert rows == [
+        ["id", "value"],
+        ["1", "0.0"],
+        ["3", "1.0"],
+        ["2", "3.0"],
+        ["4", "8.0"],
+        ["10", ""],
+        ["11", ""],
+    ]
     assert "6 of 6 rows, smallest value first; all of them: -o FILE" in done.stderr
 
 
@@ -169,8 +176,18 @@ def test_a_program_of_the_user_runs_and_explains_itself(
         done = run_cli("run", program, graph, "-o", out, "--param", "source=1", *options)
         assert done.returncode == 0, done.stderr
         assert values(out) == distances()
-    done = run_cli("run", program, graph, "--param", "source=1", "-o", out, "--overwrite",
-                   "--memory", "1MB")  # fmt: skip
+    done = run_cli(
+        "run",
+        program,
+        graph,
+        "--param",
+        "source=1",
+        "-o",
+        out,
+        "--overwrite",
+        "--memory",
+        "1MB",
+    )
     assert done.returncode == 2
     assert "give --memory " in done.stderr
     done = run_cli("run", program, graph, "--param", "source=1", "--explain")
@@ -184,16 +201,36 @@ def test_algorithms_are_listed(run_cli: Run) -> None:
     entries = json.loads(done.stdout)["algorithms"]
     names = {entry["algorithm"] for entry in entries}
     contract = {
-        "bfs", "sssp", "pagerank", "wcc", "scc", "cdlp", "lcc", "triangle_count", "k_core",
-        "betweenness", "coloring", "mis", "mst",
-    }  # fmt: skip
+        "bfs",
+        "sssp",
+        "pagerank",
+        "wcc",
+        "scc",
+        "cdlp",
+        "lcc",
+        "triangle_count",
+        "k_core",
+        "betweenness",
+        "coloring",
+        "mis",
+        "mst",
+    }
     assert contract <= names
     tags = {entry["tags"]: entry["algorithm"] for entry in entries if entry["tags"]}
     assert tags == {  # of the paper's twelve
-        "AGM": "matching", "APSP": "apsp", "BFS": "bfs", "CCL": "wcc", "GCL": "clustering",
-        "GCO": "coloring", "GCU": "min_cut", "MIS": "mis", "MST": "mst", "PR": "pagerank",
-        "SP": "survey_propagation", "SSSP": "sssp",
-    }  # fmt: skip
+        "AGM": "matching",
+        "APSP": "apsp",
+        "BFS": "bfs",
+        "CCL": "wcc",
+        "GCL": "clustering",
+        "GCO": "coloring",
+        "GCU": "min_cut",
+        "MIS": "mis",
+        "MST": "mst",
+        "PR": "pagerank",
+        "SP": "survey_propagation",
+        "SSSP": "sssp",
+    }
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,14 @@ def test_the_buffer_keeps_the_budget(
     graph, out = tmp_path / "graph", tmp_path / "run"
     recipes.build("rmat", graph, scale=16, edge_factor=1, partitions=8)
     settings = {
-        "dim": DIM, "epochs": 1, "batch_size": 500, "num_batch_negatives": 10,
-        "num_uniform_negatives": 10, "checkpoint_seconds": 600, "threads": 1,
-    }  # fmt: skip
+        "dim": DIM,
+        "epochs": 1,
+        "batch_size": 500,
+        "num_batch_negatives": 10,
+        "num_uniform_negatives": 10,
+        "checkpoint_seconds": 600,
+        "threads": 1,
+    }
     words = ["train", "embedding", graph, "-o", out, "--memory", BUDGET, "--json"]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]

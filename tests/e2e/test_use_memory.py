@@ -15,10 +15,16 @@ pytestmark = pytest.mark.e2e
 
 NUM_NODES, DIM = 1 << 16, 1024
 EMBEDDING = {
-    "dim": DIM, "row_dtype": "float16", "epochs": 1, "batch_size": 500, "threads": 2,
-    "num_batch_negatives": 10, "num_uniform_negatives": 10, "checkpoint_seconds": 600,
+    "dim": DIM,
+    "row_dtype": "float16",
+    "epochs": 1,
+    "batch_size": 500,
+    "threads": 2,
+    "num_batch_negatives": 10,
+    "num_uniform_negatives": 10,
+    "checkpoint_seconds": 600,
     "eval_fraction": 0.02,
-}  # fmt: skip
+}
 NETWORK = {"model": "sage", "dim": 256, "epochs": 1, "eval_every": 0}
 BUDGET = "200MB"
 ASKED = {

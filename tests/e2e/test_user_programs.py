@@ -27,8 +27,10 @@ FAULTS = [
     ("    def start(self, graph): return {1: 5}", "returns {1: 5}, expected"),
     ("    def until(self, totals): raise RuntimeError('two\\nlines')", "Error: two lines"),
     ("    def until(self, totals): return totals['none'] > 1", "KeyError: 'none'"),
-    ("    max_supersteps = 1; until = lambda s, t: True; answer = lambda s, t: 1 / 0",
-     "ZeroDivisionError: division by zero"),
+    (
+        "    max_supersteps = 1; until = lambda s, t: True; answer = lambda s, t: 1 / 0",
+        "ZeroDivisionError: division by zero",
+    ),
     ("    def __init__(self, **given): raise MemoryError()", "MemoryError"),
     ("    y = undefined", "NameError: name 'undefined' is not defined"),
     ("    y = gs.state('float32', default=np.zeros(4))", "a state is a scalar"),
@@ -37,7 +39,7 @@ FAULTS = [
     ("    y = gs.state('float32', default='zero')", "a state is a scalar"),
     ("    y = gs.edge_state('float32', default=np.zeros(2))", "a state is a scalar"),
     ("    def update(self, node, message): return [0]", "Mine.update"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +69,10 @@ def test_a_fault_is_told_with_file_and_line(
 def test_a_scalar_for_each_number_is_what_the_error_advises(
     star: Path, tmp_path: Path, run_cli: Run
 ) -> None:
-    text = BASE.replace('    x = gs.state("float64")', '    x0 = gs.state("float32")\n'
-                        '    x1 = gs.state("float32")')  # fmt: skip
+    text = BASE.replace(
+        '    x = gs.state("float64")',
+        '    x0 = gs.state("float32")\n    x1 = gs.state("float32")',
+    )
     text = text.replace("src.x", "src.x0").replace("return message", "return message, 1.0")
     (tmp_path / "mine.py").write_text(text)
     done = run_cli("run", "mine.py:Mine", star, cwd=tmp_path)

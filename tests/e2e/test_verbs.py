@@ -152,9 +152,16 @@ def test_evaluate_tells_where_a_run_is_good(demo_run: Path, run_cli: Run) -> Non
         "metrics"
     ]
     assert set(metrics) >= {
-        "by_category", "by_degree", "by_relation", "candidates", "confidence", "head",
-        "num_queries", "roc_auc", "tail",
-    }  # fmt: skip
+        "by_category",
+        "by_degree",
+        "by_relation",
+        "candidates",
+        "confidence",
+        "head",
+        "num_queries",
+        "roc_auc",
+        "tail",
+    }
     assert metrics["candidates"] == {"num": 50, "draw": "degree", "seed": 3}
     assert metrics["num_queries"] == 60
     assert sum(some["num_queries"] for some in metrics["by_relation"].values()) == 60

@@ -37,9 +37,12 @@ def alone(site: Path, *words: object) -> str:
     """Run Python with the wheel's content before all else, in a folder of its own."""
     done = subprocess.run(
         [sys.executable, "-P", *map(str, words)],
-        capture_output=True, text=True, check=False, cwd=site.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=site.parent,
         env=os.environ | {"PYTHONPATH": str(site)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -24,9 +24,13 @@ UNREACHED = 2**63 - 1
 Values = dict[int, float]
 
 ALGORITHMS = {
-    "BFS": "bfs", "CDLP": "cdlp", "LCC": "lcc", "PR": "pagerank", "SSSP": "sssp",
+    "BFS": "bfs",
+    "CDLP": "cdlp",
+    "LCC": "lcc",
+    "PR": "pagerank",
+    "SSSP": "sssp",
     "WCC": "wcc",
-}  # fmt: skip
+}
 
 FLOAT = {"damping": float(np.float32(0.85))}  # what the benchmark's own tests pass
 VALIDATION: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {

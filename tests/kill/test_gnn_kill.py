@@ -19,9 +19,15 @@ from tests.stores import edge_chunk, make_store
 
 pytestmark = pytest.mark.kill
 SETTINGS = (
-    "epochs=40", "dim=16", "batch_size=16", "fanouts=[4,4]", "dropout=0.2",
-    "deterministic=true", "checkpoint_seconds=0", "threads=1",
-)  # fmt: skip
+    "epochs=40",
+    "dim=16",
+    "batch_size=16",
+    "fanouts=[4,4]",
+    "dropout=0.2",
+    "deterministic=true",
+    "checkpoint_seconds=0",
+    "threads=1",
+)
 DEADLINE_S = 120
 
 

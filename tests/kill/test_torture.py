@@ -18,8 +18,12 @@ def torture(state: Path, *arguments: str) -> dict[str, Any]:
     environment = {**os.environ, "GRAPHSYS_VENV": str(Path(sys.executable).parents[1])}
     ended = subprocess.run(
         [SCRIPT, "--state", state, *arguments],
-        env=environment, capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr[-3000:]
     told = json.loads(ended.stdout)
     assert all(told["totals"][name] == 0 for name in FAULTS)

@@ -23,9 +23,13 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulated")
     done = subprocess.run(
         [sys.executable, "-m", "tests.matrix.on_simulator", str(folder)],
-        cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True, text=True, timeout=1200, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return folder
 

@@ -24,6 +24,8 @@ def test_children_may_have_smaller_numbers_than_their_parents(
 
     monkeypatch.setattr(subprocess, "run", run)
     assert sorted(descendants(9000)) == [
-        (7, "ray::FarWorker.run"), (12, "sh -c x y"), (9001, "raylet"),
-    ]  # fmt: skip
+        (7, "ray::FarWorker.run"),
+        (12, "sh -c x y"),
+        (9001, "raylet"),
+    ]
     assert descendants(12) == []

@@ -9,10 +9,21 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 TOP = {
-    "pyproject.toml", "constraints.txt", "README.md", "LICENSE", "CHANGELOG.md",
-    "DEVELOPERS.md", "graphsys", "datasets", "partitioners", "tests", "scripts",
-    ".ci", ".gitignore", ".pre-commit-config.yaml",
-}  # fmt: skip
+    "pyproject.toml",
+    "constraints.txt",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "DEVELOPERS.md",
+    "graphsys",
+    "datasets",
+    "partitioners",
+    "tests",
+    "scripts",
+    ".ci",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+}
 
 
 def test_the_top_level_is_the_agreed_one() -> None:
@@ -23,13 +34,16 @@ def test_the_top_level_is_the_agreed_one() -> None:
         return
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert {name.split("/")[0] for name in listed.stdout.splitlines()} == TOP
 
 
 MOST_FILES = 25
-MOST_LINES = 400
+MOST_LINES = 600
 
 
 def sources() -> list[Path]:
@@ -61,11 +75,10 @@ def test_a_function_is_short_or_says_why_not() -> None:
         for node in ast.walk(ast.parse("\n".join(lines))):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
-            size = (node.end_lineno or 0) - node.lineno + 1
-            if ast.get_docstring(node):
-                size -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
-            first = min([node.lineno, *(it.lineno for it in node.decorator_list)])
-            says_why = lines[first - 2].lstrip().startswith(LONG)
+            first = node.body[1:] if ast.get_docstring(node) else node.body
+            size = (node.end_lineno or 0) - first[0].lineno + 1 if first else 0
+            head = min([node.lineno, *(it.lineno for it in node.decorator_list)])
+            says_why = lines[head - 2].lstrip().startswith(LONG)
             assert says_why == (size > MOST_BODY_LINES), f"{path}:{node.name}, {size} lines"
 
 

@@ -116,9 +116,13 @@ def test_the_readme_states_the_swaps_of_every_order() -> None:
     needs = square(16)
     found = {n: count_swaps(in_order(n, needs, 4), 4) for n in ORDERS if n != "outside_in"}
     stated = {
-        "beta": 42, "comet": 54, "hilbert": 56, "affinity": 86, "inside_out": 96,
+        "beta": 42,
+        "comet": 54,
+        "hilbert": 56,
+        "affinity": 86,
+        "inside_out": 96,
         "random": 146,
-    }  # fmt: skip
+    }
     assert found == stated
     assert lower_bound(needs, 4) == 38
 

@@ -28,16 +28,20 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), EDGES),
         st.tuples(st.just("delete"), st.lists(PAIR, min_size=1, max_size=6)),
-        st.tuples(st.just("delete at"), st.lists(PAIR, min_size=1, max_size=4),
-                  st.integers(0, 20)),
-        st.tuples(st.just("delete of"), st.lists(PAIR, min_size=1, max_size=4),
-                  st.sampled_from("abc")),
+        st.tuples(
+            st.just("delete at"), st.lists(PAIR, min_size=1, max_size=4), st.integers(0, 20)
+        ),
+        st.tuples(
+            st.just("delete of"),
+            st.lists(PAIR, min_size=1, max_size=4),
+            st.sampled_from("abc"),
+        ),
         st.tuples(st.just("replace"), EDGES),
         st.tuples(st.just("compact")),
     ),
     min_size=1,
     max_size=7,
-)  # fmt: skip
+)
 
 
 @dataclass

@@ -29,11 +29,14 @@ from tests.deltas import assert_same_arrays, changing_store, same_numbers
 from tests.layouts import counts, edge_facts, node_facts
 
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "bfs": {"source": 3}, "sssp": {"source": 3}, "personalized_pagerank": {"source": 3},
-    "min_cut": {"source": 3, "target": 57}, "katz": {"alpha": 0.02},
+    "bfs": {"source": 3},
+    "sssp": {"source": 3},
+    "personalized_pagerank": {"source": 3},
+    "min_cut": {"source": 3, "target": 57},
+    "katz": {"alpha": 0.02},
     "label_propagation": {"labels": {3: 0, 20: 1, 55: 2}},
     "pagerank": {"tolerance": 1e-12},
-}  # fmt: skip
+}
 
 
 def people(ids: np.ndarray[Any, Any]) -> NodeChunk:
@@ -232,6 +235,14 @@ def test_sampling(stores: Stores) -> None:
     for graph in (stores.changed, stores.same):
         sampler = NeighborSampler(graph, [4, 3], seed=2)
         sample = sampler.sample(np.arange(0, 60, 5))
-        found.append(repr([{k: str(v) for k, v in vars(b).items()} if hasattr(b, "__dict__")
-                           else str(b) for b in sample.blocks]))  # fmt: skip
+        found.append(
+            repr(
+                [
+                    {k: str(v) for k, v in vars(b).items()}
+                    if hasattr(b, "__dict__")
+                    else str(b)
+                    for b in sample.blocks
+                ]
+            )
+        )
     assert found[0] == found[1]

@@ -17,8 +17,10 @@ from graphsys.engine.topology import Topology
 from graphsys.storage.dynamic.compact import compact
 
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "bfs": {"source": 1000}, "sssp": {"source": 1000}, "pagerank": {"tolerance": 1e-11},
-}  # fmt: skip
+    "bfs": {"source": 1000},
+    "sssp": {"source": 1000},
+    "pagerank": {"tolerance": 1e-11},
+}
 NODES, STEPS = 90, 8
 Edges = dict[str, npt.NDArray[Any]]
 

@@ -67,9 +67,12 @@ def step_config(
         "regularizer": 0.0 if "free" in flags else 0.05,
     }
     config = EmbeddingConfig(
-        dim=dim, margin=0.5, batch_size=batch_size, num_uniform_negatives=uniform,
+        dim=dim,
+        margin=0.5,
+        batch_size=batch_size,
+        num_uniform_negatives=uniform,
         **settings,
-    )  # fmt: skip
+    )
     return config, "shared" in flags
 
 
@@ -81,9 +84,16 @@ def run_device(step: Step, **options: Any) -> tuple[float, Floats, Floats, Float
     sides = (SRC, SRC) if step.is_shared else (SRC, DST)
     trainer = DeviceTrainer(DIM, shapes=SMALL, **options)
     trainer.train_slice(
-        "edge", sides, (src, dst), step.model.operators(table), step.edges,
-        step.settings(), losses, 0, 1,
-    )  # fmt: skip
+        "edge",
+        sides,
+        (src, dst),
+        step.model.operators(table),
+        step.edges,
+        step.settings(),
+        losses,
+        0,
+        1,
+    )
     trainer.store_operators()
     for side, held in zip(sides, (src, dst), strict=True):
         trainer.partitions.store(side, *held)
@@ -160,9 +170,17 @@ def run_bucket(case: str) -> dict[str, object]:
     cpu_losses = bucket.losses.copy()
     slot = np.full(len(cpu.src_rows) + len(cpu.dst_rows), -1, dtype=np.int32)
     train_batches(
-        cpu, PLAIN, bucket.model.operators(cpu_table), bucket.edges, settings, 0,
-        len(cpu_losses), 1, slot, cpu_losses,
-    )  # fmt: skip
+        cpu,
+        PLAIN,
+        bucket.model.operators(cpu_table),
+        bucket.edges,
+        settings,
+        0,
+        len(cpu_losses),
+        1,
+        slot,
+        cpu_losses,
+    )
     got, table = bucket.fresh()
     losses = bucket.losses.copy()
     sides = (SRC, SRC) if is_shared else (SRC, DST)
@@ -172,9 +190,16 @@ def run_bucket(case: str) -> dict[str, object]:
     half = len(losses) // 2
     for first, last in ((0, half), (half, len(losses))):
         trainer.train_slice(
-            "edge", sides, tables, bucket.model.operators(table), bucket.edges, settings,
-            losses, first, last,
-        )  # fmt: skip
+            "edge",
+            sides,
+            tables,
+            bucket.model.operators(table),
+            bucket.edges,
+            settings,
+            losses,
+            first,
+            last,
+        )
     trainer.store_operators()
     for side, held in zip(sides, tables, strict=True):
         trainer.partitions.store(side, *held)
@@ -192,10 +217,20 @@ def run_bucket(case: str) -> dict[str, object]:
 def run_training(case: str) -> dict[str, object]:
     """Train a whole run on the device and on the CPU, given the number of partitions."""
     config = EmbeddingConfig(
-        dim=18, epochs=2, deterministic=True, operator="complex_diagonal", reciprocal=True,
-        batch_size=32, num_batch_negatives=16, num_uniform_negatives=7, lr=0.2,
-        init_scale=0.3, regularizer=0.01, importance_weights=True, eval_fraction=0.1,
-    )  # fmt: skip
+        dim=18,
+        epochs=2,
+        deterministic=True,
+        operator="complex_diagonal",
+        reciprocal=True,
+        batch_size=32,
+        num_batch_negatives=16,
+        num_uniform_negatives=7,
+        lr=0.2,
+        init_scale=0.3,
+        regularizer=0.01,
+        importance_weights=True,
+        eval_fraction=0.1,
+    )
     losses, rows, held_out = {}, {}, {}
     with TemporaryDirectory() as name:
         folder = Path(name)

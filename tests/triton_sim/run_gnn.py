@@ -108,9 +108,11 @@ def run_kernel(case: str) -> dict[str, object]:
     function, shapes = FUNCTIONS[name]
     rows = make_rows(graph)
     sizes: dict[int | str, int] = {
-        "S": rows.num_src, "D": rows.num_dst, "E": rows.num_edges,
+        "S": rows.num_src,
+        "D": rows.num_dst,
+        "E": rows.num_edges,
         "F": WIDTHS.get(graph, WIDTH),
-    }  # fmt: skip
+    }
     dtype = getattr(torch, precision)
     inputs = [
         values(tuple(int(sizes.get(size, size)) for size in shape), dtype, k)
@@ -207,19 +209,33 @@ def make_config(case: str, **changes: Any) -> GnnConfig:
     """Return the settings of ``model[,flag]...``."""
     model, *flags = case.split(",")
     options: dict[str, Any] = {
-        "model": model, "dim": 8, "layers": 2, "fanouts": (4, 3), "epochs": 2,
-        "batch_size": 9, "heads": 2, "num_negatives": 5, "walk_length": 2, "num_walks": 9,
-        "deterministic": True, "prefetch": 2 if "prefetch" in flags else 0, "seed": 3,
+        "model": model,
+        "dim": 8,
+        "layers": 2,
+        "fanouts": (4, 3),
+        "epochs": 2,
+        "batch_size": 9,
+        "heads": 2,
+        "num_negatives": 5,
+        "walk_length": 2,
+        "num_walks": 9,
+        "deterministic": True,
+        "prefetch": 2 if "prefetch" in flags else 0,
+        "seed": 3,
         "eval_every": 1 if "watched" in flags else 0,
-    }  # fmt: skip
+    }
     named: dict[str, dict[str, Any]] = {
-        "max": {"aggregator": "max"}, "bfloat16": {"precision": "bfloat16"},
-        "whole": {"batch_size": 0, "fanouts": ()}, "residual": {"residual": True},
-        "layer": {"norm": "layer", "dropout": 0.2}, "mlp": {"decoder": "mlp"},
+        "max": {"aggregator": "max"},
+        "bfloat16": {"precision": "bfloat16"},
+        "whole": {"batch_size": 0, "fanouts": ()},
+        "residual": {"residual": True},
+        "layer": {"norm": "layer", "dropout": 0.2},
+        "mlp": {"decoder": "mlp"},
         "links": {"task": "link_prediction", "row_decay": 0.01, "batch_size": 40},
         "cached": {"cache_device_memory": "240B", "normalize_features": True},
-        "disk": {"learned_rows": "disk"}, "temporal": {"sampler": "temporal"},
-    }  # fmt: skip
+        "disk": {"learned_rows": "disk"},
+        "temporal": {"sampler": "temporal"},
+    }
     for flag in flags:
         options |= named.get(flag, {})
     return GnnConfig(**options | changes)
@@ -263,9 +279,12 @@ def run_resume(case: str) -> dict[str, object]:
             progress = Stop()
             with suppress(KeyboardInterrupt):
                 gnn.train(
-                    graph, make_config(case, checkpoint_seconds=0), out, device=places[0],
+                    graph,
+                    make_config(case, checkpoint_seconds=0),
+                    out,
+                    device=places[0],
                     progress=progress,
-                )  # fmt: skip
+                )
             assert progress.is_stopped
             gnn.train(graph, None, out, device=places[1], resume=True)
             losses.append(json.loads((out / "run.json").read_text())["losses"])
@@ -302,8 +321,11 @@ def run_check(case: str) -> dict[str, object]:
 
 RUNNERS = {
     "check": run_check,
-    "kernel": run_kernel, "rows": run_rows, "training": run_training, "resume": run_resume,
-}  # fmt: skip
+    "kernel": run_kernel,
+    "rows": run_rows,
+    "training": run_training,
+    "resume": run_resume,
+}
 
 
 def main() -> None:

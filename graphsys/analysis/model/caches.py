@@ -152,11 +152,18 @@ class CacheModel:
         kernels.run_caches(
             np.ascontiguousarray(visit.starts, dtype=np.int64),
             np.ascontiguousarray(lengths, dtype=np.int64),
-            visit.indices, self._config(visit, warps, places * warps), self._slots,
-            self._l1, self._l2, self._clock,
-            np.zeros((self.sms, 4, places * warps), dtype=np.int64), turns,
-            np.zeros((2, WARP), dtype=np.int64), self.gpu.num_sms, own,
-        )  # fmt: skip
+            visit.indices,
+            self._config(visit, warps, places * warps),
+            self._slots,
+            self._l1,
+            self._l2,
+            self._clock,
+            np.zeros((self.sms, 4, places * warps), dtype=np.int64),
+            turns,
+            np.zeros((2, WARP), dtype=np.int64),
+            self.gpu.num_sms,
+            own,
+        )
         self.tallies += own
         self.launches += 1
         return own
@@ -273,24 +280,34 @@ def cache_metrics(model: CacheModel) -> list[Metric]:
     found = [
         measured(
             f"l{level}_hit_rate{f'.{array}' if array else ''}",
-            model.hit_rate(level, array), "share", source="model", exact=False,
+            model.hit_rate(level, array),
+            "share",
+            source="model",
+            exact=False,
             reason=f"nothing of it was asked of the L{level}",
         )
         for level in (1, 2)
         for array in ("", *ARRAYS)
-    ]  # fmt: skip
+    ]
     return [
         *found,
         *(
             measured(
-                f"l{level}_hit_rate_error", model.sampling_error(level), "share",
-                source="model", exact=False,
+                f"l{level}_hit_rate_error",
+                model.sampling_error(level),
+                "share",
+                source="model",
+                exact=False,
                 reason=f"fewer than two of the sampled sets of the L{level} had work",
             )
             for level in (1, 2)
         ),
         measured(
-            "value_latency", model.latency(), "cycles", source="model", exact=False,
+            "value_latency",
+            model.latency(),
+            "cycles",
+            source="model",
+            exact=False,
             reason="no value was read",
         ),
-    ]  # fmt: skip
+    ]

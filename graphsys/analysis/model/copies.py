@@ -93,8 +93,12 @@ def transfer_metrics(
                 value = reduce(add, (step[style][name] for step in copies))
             found.append(
                 measured(
-                    f"predicted_transfer_{name}.{style}", value, unit, source="model",
-                    exact=False, reason=reason,
+                    f"predicted_transfer_{name}.{style}",
+                    value,
+                    unit,
+                    source="model",
+                    exact=False,
+                    reason=reason,
                 )
-            )  # fmt: skip
+            )
     return found

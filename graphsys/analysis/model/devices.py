@@ -34,22 +34,46 @@ class Gpu:
 
 GPUS = {
     "h100": Gpu(
-        name="H100 SXM", num_sms=132, max_threads=2048, max_ctas=32, registers=65536,
-        register_unit=256, shared_bytes=228 << 10, reserved_bytes=1024,
+        name="H100 SXM",
+        num_sms=132,
+        max_threads=2048,
+        max_ctas=32,
+        registers=65536,
+        register_unit=256,
+        shared_bytes=228 << 10,
+        reserved_bytes=1024,
     ),
     "h200": Gpu(
-        name="H200", num_sms=132, max_threads=2048, max_ctas=32, registers=65536,
-        register_unit=256, shared_bytes=228 << 10, reserved_bytes=1024,
+        name="H200",
+        num_sms=132,
+        max_threads=2048,
+        max_ctas=32,
+        registers=65536,
+        register_unit=256,
+        shared_bytes=228 << 10,
+        reserved_bytes=1024,
     ),
     "a100": Gpu(
-        name="A100", num_sms=108, max_threads=2048, max_ctas=32, registers=65536,
-        register_unit=256, shared_bytes=164 << 10, reserved_bytes=1024,
+        name="A100",
+        num_sms=108,
+        max_threads=2048,
+        max_ctas=32,
+        registers=65536,
+        register_unit=256,
+        shared_bytes=164 << 10,
+        reserved_bytes=1024,
     ),
     "m2050": Gpu(
-        name="Fermi M2050", num_sms=14, max_threads=1536, max_ctas=8, registers=32768,
-        register_unit=64, shared_bytes=48 << 10, reserved_bytes=0,
+        name="Fermi M2050",
+        num_sms=14,
+        max_threads=1536,
+        max_ctas=8,
+        registers=32768,
+        register_unit=64,
+        shared_bytes=48 << 10,
+        reserved_bytes=0,
     ),
-}  # fmt: skip
+}
 """By the name that ``--gpu-model`` takes.
 
 Limits per SM: CUDA C++ Programming Guide, technical specifications per compute capability

@@ -46,17 +46,23 @@ def predicted_metrics(model: RowModel | None, reason: str) -> list[Metric]:
     for name, own in sorted(model.parts.items()):
         found += _of_launches(model.gpu, own.totals, f".{name}", own.is_exact, own.reasons)
     full = occupancy(
-        model.gpu, threads=model.shape.threads, registers=model.shape.registers,
+        model.gpu,
+        threads=model.shape.threads,
+        registers=model.shape.registers,
         shared_bytes=model.shape.shared_bytes,
-    )  # fmt: skip
+    )
     found.append(measured("occupancy", full.fraction, "share", source="model"))
     if model.totals[AUTO].is_sampled:
         found.append(
             measured(
-                "request_sampling_error", model.sampling_error(), "share", source="model",
-                exact=False, reason="fewer than two of the sampled SMs made requests",
+                "request_sampling_error",
+                model.sampling_error(),
+                "share",
+                source="model",
+                exact=False,
+                reason="fewer than two of the sampled SMs made requests",
             )
-        )  # fmt: skip
+        )
     size = model.row_bytes or None
     why = BY_BATCH if model.parts else "; ".join(model.reasons) or NO_ROWS
     return [*found, measured("row_bytes", size, "bytes", source="model", reason=why)]
@@ -71,9 +77,13 @@ def _of_launches(
     work = float(totals.num_ctas) / gpu.num_sms if totals.num_ctas else None
 
     def metric(
-        name: str, value: float | None, unit: str, *, exact: bool = is_exact,
+        name: str,
+        value: float | None,
+        unit: str,
+        *,
+        exact: bool = is_exact,
         why: str = "no row had an entry",
-    ) -> Metric:  # fmt: skip
+    ) -> Metric:
         return measured(
             f"{name}{suffix}", value, unit, source="model", exact=exact, reason=why
         )
@@ -108,15 +118,17 @@ def _of_requests(
     if requests is not None:
         values = {
             "index_sectors_per_request": (
-                requests.per_request(requests.index_sectors), "sectors",
+                requests.per_request(requests.index_sectors),
+                "sectors",
             ),
             "value_sectors_per_request": (
-                requests.per_request(requests.value_sectors), "sectors",
+                requests.per_request(requests.value_sectors),
+                "sectors",
             ),
             "coalescing_efficiency": (requests.value_efficiency, "share"),
             "atomics": (requests.atomics, "atomics"),
             "conflicts_per_request": (requests.per_request(requests.conflicts), "lanes"),
-        }  # fmt: skip
+        }
         why = "no row had an entry"
     exact = is_exact and not totals.unknown and not totals.is_sampled
     return [
@@ -129,9 +141,11 @@ def gpu_facts(model: RowModel) -> dict[str, Any]:
     """Return the report's part about the GPU that the model stands for."""
     gpu, shape = model.gpu, model.shape
     full = occupancy(
-        gpu, threads=shape.threads, registers=shape.registers,
+        gpu,
+        threads=shape.threads,
+        registers=shape.registers,
         shared_bytes=shape.shared_bytes,
-    )  # fmt: skip
+    )
     return {
         "name": gpu.name,
         "num_sms": gpu.num_sms,

@@ -106,11 +106,16 @@ def schedule(
             break  # and those after it are idle too
         bursts = np.ascontiguousarray(ctas[:, :: timing.schedulers][:, :warps]).reshape(-1)
         cycles += kernels.run_warps(
-            bursts, warps, timing.length, timing.latency,
-            round(timing.sector_cycles * sectors), POLICIES[policy], timing.group,
+            bursts,
+            warps,
+            timing.length,
+            timing.latency,
+            round(timing.sector_cycles * sectors),
+            POLICIES[policy],
+            timing.group,
             np.zeros((kernels.NUM_STATES, places), dtype=np.int64),
             np.zeros(places // warps, dtype=np.int64),
-        )  # fmt: skip
+        )
         issued += int(bursts.sum()) * timing.length
     return Scheduled(policy=policy, instructions=issued, cycles=cycles)
 
@@ -220,19 +225,27 @@ def scheduler_metrics(model: SchedulerModel) -> list[Metric]:
     return [
         *(
             measured(
-                f"scheduler_ipc.{policy}", ipc, "instructions/cycle", source="model",
-                exact=False, reason=reason,
+                f"scheduler_ipc.{policy}",
+                ipc,
+                "instructions/cycle",
+                source="model",
+                exact=False,
+                reason=reason,
             )
             for policy, ipc in found.items()
         ),
         measured(
-            "predicted_stall_share", wait, "share", source="model", exact=False,
+            "predicted_stall_share",
+            wait,
+            "share",
+            source="model",
+            exact=False,
             reason=reason,
         ),
         measured(
             "scheduler_spread", spread, "share", source="model", exact=False, reason=reason
         ),
-    ]  # fmt: skip
+    ]
 
 
 def loads_of(visit: RowVisit, timing: Timing) -> tuple[npt.NDArray[np.int64], Timing]:

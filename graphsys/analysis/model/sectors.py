@@ -162,9 +162,17 @@ def _by_groups(
         return _requests(visit, tallies, has_atomics=False)
     order = np.zeros(WARP, dtype=np.int64)
     kernels.tally_by_groups(
-        visit.starts, lengths, rows, lanes, visit.indices, shifts, visit.kind == "push",
-        order, scratch, tallies,
-    )  # fmt: skip
+        visit.starts,
+        lengths,
+        rows,
+        lanes,
+        visit.indices,
+        shifts,
+        visit.kind == "push",
+        order,
+        scratch,
+        tallies,
+    )
     return _requests(visit, tallies, has_atomics=visit.kind == "push")
 
 

@@ -120,9 +120,16 @@ class _Pass:
         times, cvs = self._new_ctas(-(-num_warps // shape.warps))
         cost = np.array([shape.per_item + extra, shape.per_step])
         kernels.walk_by_groups(
-            lengths, lanes, shape.warps, cost, self._scratch, self.histogram, self.counts,
-            times, cvs,
-        )  # fmt: skip
+            lengths,
+            lanes,
+            shape.warps,
+            cost,
+            self._scratch,
+            self.histogram,
+            self.counts,
+            times,
+            cvs,
+        )
 
     def by_ctas(self, lengths: Lengths) -> None:
         """Walk each row with a CTA."""
@@ -155,11 +162,16 @@ class _Pass:
         """Return the totals."""
         steps, active, intra, inter, warps = self.counts.tolist()
         return Walk(
-            launches=launches, steps=steps, active=active, intra=intra, inter=inter,
-            warps=warps, histogram=self.histogram,
+            launches=launches,
+            steps=steps,
+            active=active,
+            intra=intra,
+            inter=inter,
+            warps=warps,
+            histogram=self.histogram,
             cta_times=np.concatenate([np.zeros(0), *self.times]),
             cta_cvs=np.concatenate([np.zeros(0), *self.cvs]),
-        )  # fmt: skip
+        )
 
 
 def walk(lengths: Lengths, mapping: str, shape: SimtLaunch = SimtLaunch()) -> Walk:
@@ -328,6 +340,8 @@ def place(
 def resident_ctas(gpu: Gpu, shape: SimtLaunch) -> int:
     """Return how many CTAs of a shape an SM holds at once."""
     return occupancy(
-        gpu, threads=shape.threads, registers=shape.registers,
+        gpu,
+        threads=shape.threads,
+        registers=shape.registers,
         shared_bytes=shape.shared_bytes,
-    ).ctas  # fmt: skip
+    ).ctas

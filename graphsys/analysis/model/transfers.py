@@ -63,9 +63,10 @@ class Transfers:
 
     def __add__(self, other: "Transfers") -> "Transfers":
         return Transfers(
-            count=self.count + other.count, num_bytes=self.num_bytes + other.num_bytes,
+            count=self.count + other.count,
+            num_bytes=self.num_bytes + other.num_bytes,
             seconds=self.seconds + other.seconds,
-        )  # fmt: skip
+        )
 
 
 @dataclass(slots=True, kw_only=True)

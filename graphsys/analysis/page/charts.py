@@ -43,11 +43,15 @@ def lane_histogram(steps: Sequence[int], name: str) -> Markup:
     width = (_CARD - left - 8) / 32
     parts = [
         _rect(
-            left + k * width + 1, base - 92 * share / most, width - 2, 92 * share / most,
-            "active", f"{k + 1} lanes: {100 * share:.2f} % of the steps",
+            left + k * width + 1,
+            base - 92 * share / most,
+            width - 2,
+            92 * share / most,
+            "active",
+            f"{k + 1} lanes: {100 * share:.2f} % of the steps",
         )
         for k, share in enumerate(shares)
-    ]  # fmt: skip
+    ]
     parts += [
         _text(left - 4, 24, f"{100 * most:.0f} %", "end"),
         _text(left - 4, base, "0", "end"),
@@ -74,11 +78,15 @@ def sm_balance(work: Sequence[float], name: str) -> Markup:
     width = (_CARD - left) / len(work)
     parts = [
         _rect(
-            left + k * width, base - 76 * amount / mean / most, max(width - 1, 0.5),
-            76 * amount / mean / most, "sm", f"SM {k}: {amount / mean:.3f} of the mean",
+            left + k * width,
+            base - 76 * amount / mean / most,
+            max(width - 1, 0.5),
+            76 * amount / mean / most,
+            "sm",
+            f"SM {k}: {amount / mean:.3f} of the mean",
         )
         for k, amount in enumerate(work)
-    ]  # fmt: skip
+    ]
     line = base - 76 / most
     parts.append(
         f'<line class="mean" x1="{left}" x2="{_CARD}" y1="{line:.1f}" y2="{line:.1f}"/>'
@@ -280,9 +288,15 @@ def _seconds_by_step(
                 continue
             up = height * (math.log10(it) - low) / (high - low)
             parts.append(
-                _rect(left + step * width + k * room, base - up, max(room - 0.3, 0.5), up,
-                      f"s{k}", title(name, step))
-            )  # fmt: skip
+                _rect(
+                    left + step * width + k * room,
+                    base - up,
+                    max(room - 0.3, 0.5),
+                    up,
+                    f"s{k}",
+                    title(name, step),
+                )
+            )
     parts.append(_text(left, base + 16, "first"))
     parts.append(_text(_WIDTH, base + 16, "last", "end"))
     return _svg(base + 20, label, parts)

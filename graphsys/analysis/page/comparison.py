@@ -94,12 +94,16 @@ def _lanes(pair: tuple[Report, Report]) -> Markup:
     """Draw lanes at work and idle, by mapping, of one report above the other."""
     found = [report["gpu"]["mappings"] if report["gpu"] else {} for report in pair]
     rows = [
-        (name if own is found[0] else "", it["active_lane_steps"],
-         it["intra_task_idle"], it["inter_task_idle"])
+        (
+            name if own is found[0] else "",
+            it["active_lane_steps"],
+            it["intra_task_idle"],
+            it["inter_task_idle"],
+        )
         for name in found[0]
         for own in found
         if (it := own.get(name)) is not None
-    ]  # fmt: skip
+    ]
     return charts.lane_shares(rows) if all(found) else Markup("")
 
 

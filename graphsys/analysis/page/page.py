@@ -133,14 +133,16 @@ def _last_numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "kind": row["kind"],
             "layer": row["layer"],
             "cells": [
-                *("" if row[it] is None else number_text(row[it])
-                  for it in ("count", "mean", "deviation", "largest")),
+                *(
+                    "" if row[it] is None else number_text(row[it])
+                    for it in ("count", "mean", "deviation", "largest")
+                ),
                 *(percent(row[f"{it}_share"]) for it in shares),
             ],
         }
         for row in rows
         if row["epoch"] == rows[-1]["epoch"]
-    ]  # fmt: skip
+    ]
 
 
 def _overlap_rows(overlap: Mapping[str, Any] | None) -> list[dict[str, Any]]:

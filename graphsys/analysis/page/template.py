@@ -17,9 +17,11 @@ def filled(template: str, **values: Any) -> str:
 
     loader = PackageLoader("graphsys.analysis", "templates")
     environment = Environment(
-        loader=loader, autoescape=select_autoescape(default=True), trim_blocks=True,
+        loader=loader,
+        autoescape=select_autoescape(default=True),
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
     environment.filters |= {
         "number": number_text,
         "bytes": format_bytes,

@@ -12,11 +12,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN = (
-    "wall_seconds", "supersteps", "kernel_invocations", "work_per_invocation",
-    "transfer_count", "transfer_bytes", "transfer_seconds", "overlap_alpha",
-    "thread_imbalance", "bandwidth_share", "peak_memory_bytes", "lane_utilization",
-    "warp_variance", "cta_variance", "ctas_per_sm", "sm_imbalance",
-)  # fmt: skip
+    "wall_seconds",
+    "supersteps",
+    "kernel_invocations",
+    "work_per_invocation",
+    "transfer_count",
+    "transfer_bytes",
+    "transfer_seconds",
+    "overlap_alpha",
+    "thread_imbalance",
+    "bandwidth_share",
+    "peak_memory_bytes",
+    "lane_utilization",
+    "warp_variance",
+    "cta_variance",
+    "ctas_per_sm",
+    "sm_imbalance",
+)
 
 
 def summary_of(report: Mapping[str, Any]) -> str:

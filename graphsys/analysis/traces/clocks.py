@@ -143,9 +143,7 @@ def clock_metrics(model: ClockModel) -> list[Metric]:
     mean = float(sms.mean()) if len(sms) else None
 
     def metric(name: str, value: float | None, unit: str, *, exact: bool = False) -> Metric:
-        return measured(
-            name, value, unit, source="clock", exact=exact, reason=reason
-        )  # fmt: skip
+        return measured(name, value, unit, source="clock", exact=exact, reason=reason)
 
     least, most = (int(sms.min()), int(sms.max())) if len(sms) else (None, None)
     return [

@@ -13,36 +13,73 @@ from graphsys.analysis.metrics import Metric, measured
 from graphsys.core.errors import InputError
 
 CORE = (
-    "gpu__time_duration.sum", "smsp__inst_executed.sum", "smsp__thread_inst_executed.sum",
-    "smsp__average_thread_inst_executed_per_inst_executed.ratio", "sm__ctas_launched.sum",
-    "sm__ctas_launched.min", "sm__ctas_launched.max", "sm__cycles_active.avg",
-    "sm__cycles_active.min", "sm__cycles_active.max", "sm__cycles_elapsed.max",
-    "sm__inst_executed.sum", "sm__inst_executed.min", "sm__inst_executed.max",
-    "smsp__warps_launched.sum", "smsp__issue_active.sum",
-)  # fmt: skip
+    "gpu__time_duration.sum",
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "smsp__average_thread_inst_executed_per_inst_executed.ratio",
+    "sm__ctas_launched.sum",
+    "sm__ctas_launched.min",
+    "sm__ctas_launched.max",
+    "sm__cycles_active.avg",
+    "sm__cycles_active.min",
+    "sm__cycles_active.max",
+    "sm__cycles_elapsed.max",
+    "sm__inst_executed.sum",
+    "sm__inst_executed.min",
+    "sm__inst_executed.max",
+    "smsp__warps_launched.sum",
+    "smsp__issue_active.sum",
+)
 """What one pass over a kernel can count on Hopper."""
 MEMORY = (
-    "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "dram__bytes_read.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "dram__bytes_read.sum",
     "dram__bytes_write.sum",
-)  # fmt: skip
+)
 """What two more passes count."""
 STALL = "smsp__average_warp_latency_issue_stalled_"
 _REASONS = (
-    "long_scoreboard", "short_scoreboard", "barrier", "branch_resolving", "membar",
-    "lg_throttle", "mio_throttle", "imc_miss", "no_instruction", "not_selected", "wait",
-    "math_pipe_throttle", "drain", "dispatch_stall", "sleeping", "tex_throttle", "gmma",
-    "misc", "selected",
-)  # fmt: skip
+    "long_scoreboard",
+    "short_scoreboard",
+    "barrier",
+    "branch_resolving",
+    "membar",
+    "lg_throttle",
+    "mio_throttle",
+    "imc_miss",
+    "no_instruction",
+    "not_selected",
+    "wait",
+    "math_pipe_throttle",
+    "drain",
+    "dispatch_stall",
+    "sleeping",
+    "tex_throttle",
+    "gmma",
+    "misc",
+    "selected",
+)
 STALLS = tuple(f"{STALL}{reason}.ratio" for reason in _REASONS)
 """Why warps do not issue; some passes more."""
 _KERNEL, _ID = "Kernel Name", "ID"
 _LONG = ("Metric Name", "Metric Unit", "Metric Value")
 _SCALES = {
-    "second": 1.0, "s": 1.0, "msecond": 1e-3, "ms": 1e-3, "usecond": 1e-6, "us": 1e-6,
-    "nsecond": 1e-9, "ns": 1e-9, "byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9,
-}  # fmt: skip
+    "second": 1.0,
+    "s": 1.0,
+    "msecond": 1e-3,
+    "ms": 1e-3,
+    "usecond": 1e-6,
+    "us": 1e-6,
+    "nsecond": 1e-9,
+    "ns": 1e-9,
+    "byte": 1.0,
+    "Kbyte": 1e3,
+    "Mbyte": 1e6,
+    "Gbyte": 1e9,
+}
 
 
 @dataclass(slots=True)
@@ -203,11 +240,15 @@ def ncu_metrics(found: NcuFigures) -> list[Metric]:
         rate = found.mean(source)
         rows.append(metric(name, None if rate is None else rate / 100, "share", source))
     for name, unit in (
-        ("work_per_invocation", "edges/launch"), ("transfer_count", "transfers"),
-        ("transfer_bytes", "bytes"), ("transfer_seconds", "s"), ("overlap_alpha", "of 1"),
-        ("warp_variance", "sigma/mu"), ("cta_variance", "sigma/mu"),
+        ("work_per_invocation", "edges/launch"),
+        ("transfer_count", "transfers"),
+        ("transfer_bytes", "bytes"),
+        ("transfer_seconds", "s"),
+        ("overlap_alpha", "of 1"),
+        ("warp_variance", "sigma/mu"),
+        ("cta_variance", "sigma/mu"),
         ("ctas_per_sm", "CTAs"),
-    ):  # fmt: skip
+    ):
         rows.append(
             measured(
                 name, None, unit, source="ncu", reason=none.format(name.partition("_")[0])
@@ -228,8 +269,10 @@ def _stalls(found: NcuFigures) -> list[Metric]:
     return [
         measured(
             f"stall_{name.removeprefix(STALL).partition('.')[0]}",
-            mean / whole if whole else None, "share", source="ncu",
+            mean / whole if whole else None,
+            "share",
+            source="ncu",
             reason="no warp was stalled",
         )
         for name, mean in means.items()
-    ]  # fmt: skip
+    ]

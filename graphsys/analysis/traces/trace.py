@@ -197,8 +197,9 @@ def trace_metrics(found: TraceFigures, own_launches: int | None) -> list[Metric]
         own_launches: Launches that graphsys counted itself, from a report; None without.
     """
 
-    def metric(name: str, value: float | None, unit: str, why: str = "", *,
-               exact: bool = True) -> Metric:  # fmt: skip
+    def metric(
+        name: str, value: float | None, unit: str, why: str = "", *, exact: bool = True
+    ) -> Metric:
         return measured(name, value, unit, source="trace", exact=exact, reason=why)
 
     copy_us = sum(totals[2] for totals in found.copied.values())
@@ -210,18 +211,37 @@ def trace_metrics(found: TraceFigures, own_launches: int | None) -> list[Metric]
     none = "the trace has no kernel"
     return [
         metric("kernel_invocations", found.num_kernels, "launches"),
-        metric("lost_kernels", lost, "launches",
-               "the trace has no launches of the host to compare with; give a report"),
-        metric("work_per_invocation", None, "edges/launch",
-               "a trace tells no edges; profile the command itself"),
+        metric(
+            "lost_kernels",
+            lost,
+            "launches",
+            "the trace has no launches of the host to compare with; give a report",
+        ),
+        metric(
+            "work_per_invocation",
+            None,
+            "edges/launch",
+            "a trace tells no edges; profile the command itself",
+        ),
         metric("transfer_count", len(found.copies), "transfers"),
         metric("transfer_bytes", sum(found.copies), "bytes"),
         metric("transfer_seconds", copy_us / 1e6, "s"),
         metric("overlap_alpha", found.overlap_alpha, "of 1", "no copies, or no kernels"),
         metric("device_idle_share", found.idle_share, "share", none),
-        metric("ctas_per_sm", per_sm, "CTAs",
-               "the trace does not name the number of SMs" if ctas else none, exact=False),
-        *(metric(name, None, unit, _NO_COUNTER) for name, unit in (
-            ("lane_utilization", "share"), ("warp_variance", "sigma/mu"),
-            ("cta_variance", "sigma/mu"), ("sm_imbalance", "max/mean"))),
-    ]  # fmt: skip
+        metric(
+            "ctas_per_sm",
+            per_sm,
+            "CTAs",
+            "the trace does not name the number of SMs" if ctas else none,
+            exact=False,
+        ),
+        *(
+            metric(name, None, unit, _NO_COUNTER)
+            for name, unit in (
+                ("lane_utilization", "share"),
+                ("warp_variance", "sigma/mu"),
+                ("cta_variance", "sigma/mu"),
+                ("sm_imbalance", "max/mean"),
+            )
+        ),
+    ]

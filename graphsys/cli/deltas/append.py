@@ -16,7 +16,6 @@ EPILOG = examples(
 )
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def append(
     graph: GraphArgument,
     files: Annotated[

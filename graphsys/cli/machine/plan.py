@@ -19,7 +19,6 @@ EPILOG = examples(
 )
 
 
-# long: an option takes several lines of its signature, and a command has them all
 def plan(
     edges: Annotated[
         float,

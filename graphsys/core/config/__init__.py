@@ -58,10 +58,16 @@ def option(
         aliases: Names that it had before; files with them are still read.
     """
     metadata = {
-        "help": help, "minimum": minimum, "above": above, "maximum": maximum,
-        "choices": choices, "plugins": plugins, "group": group, "applies": applies,
+        "help": help,
+        "minimum": minimum,
+        "above": above,
+        "maximum": maximum,
+        "choices": choices,
+        "plugins": plugins,
+        "group": group,
+        "applies": applies,
         "aliases": aliases,
-    }  # fmt: skip
+    }
     if isinstance(default, dict):
         return dataclasses.field(
             default_factory=lambda: copy.deepcopy(default), metadata=metadata

@@ -129,9 +129,14 @@ def ptx_of(function: Any, types: tuple[Any, ...], *, has_lines: bool = False) ->
                 called.targetoptions["lineinfo"] = True
     try:
         text, _ = cuda.compile(
-            function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx",
+            function,
+            types,
+            device=False,
+            abi="numba",
+            cc=CAPABILITY,
+            output="ptx",
             lineinfo=has_lines,
-        )  # fmt: skip
+        )
     except RuntimeError as err:
         if type(err).__name__ != "DynamicLibNotFoundError":  # cuda.pathfinder's
             raise

@@ -212,9 +212,13 @@ class BucketLocks:
         serial, self._serial = self._serial, self._serial + NUM_FILES
         ahead = member.ahead = self._foresee(needs, member.ahead - needs, active)
         return Turn(
-            kind="train", unit=chosen, serial=serial, files=self._files_of(needs),
-            drop=drop, ahead={part: self._files_of([part]).get(part, {}) for part in ahead},
-        )  # fmt: skip
+            kind="train",
+            unit=chosen,
+            serial=serial,
+            files=self._files_of(needs),
+            drop=drop,
+            ahead={part: self._files_of([part]).get(part, {}) for part in ahead},
+        )
 
     def _files_of(self, parts: Iterable[Part]) -> dict[Part, Listed]:
         return {part: self._files[part] for part in parts if part in self._files}

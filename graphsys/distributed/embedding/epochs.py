@@ -101,9 +101,13 @@ class ClusterTrainer:
         serial = max(state.serial, time.time_ns() // 1_000_000)
         tables = tables_of(self._files, self._always)
         arguments = (
-            self._work, self._num_workers, {p: f for p, f in files.items() if f}, serial,
-            tables, self.restarts,
-        )  # fmt: skip
+            self._work,
+            self._num_workers,
+            {p: f for p, f in files.items() if f},
+            serial,
+            tables,
+            self.restarts,
+        )
         with explained_full_disk(self.context.path), started(*arguments) as self._crew:
             if self._crew.exchanges is not None:
                 size = self._crew.num_parameter_servers
@@ -251,11 +255,15 @@ class ClusterTrainer:
     def _tell(self) -> None:
         """Tell who profiles of the workers."""
         facts = [
-            {"rank": each["rank"], "units": each["buckets"],
-             "sent_bytes": each["parameter_bytes"], "read_bytes": each["bytes_read"],
-             "written_bytes": each["bytes_written"]}
+            {
+                "rank": each["rank"],
+                "units": each["buckets"],
+                "sent_bytes": each["parameter_bytes"],
+                "read_bytes": each["bytes_read"],
+                "written_bytes": each["bytes_written"],
+            }
             for each in self.figures.get("per_worker", ())
-        ]  # fmt: skip
+        ]
         tell_trainers("embedding", self._crew.parts, facts, self.restarts)
 
     def _measure(self, metrics: dict[str, Any]) -> None:

@@ -31,11 +31,14 @@ class UnitTrainer(BucketTrainer):
     """
 
     def __init__(
-        self, context: EmbeddingContext, tables: Mapping[Part, Table],
-        operators: Mapping[str, Floats], extras: Callable[[str, str], Extras],
+        self,
+        context: EmbeddingContext,
+        tables: Mapping[Part, Table],
+        operators: Mapping[str, Floats],
+        extras: Callable[[str, str], Extras],
         choose_edges: Callable[[int, BucketTask, Order], Order],
         synchronize: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(context, tables, operators, extras, choose_edges)
         self._synchronize, self.synchronized_s = synchronize, 0.0
 

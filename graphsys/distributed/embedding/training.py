@@ -128,9 +128,13 @@ class _Trained:
     """Trains, again from the last checkpoint where a server was lost."""
 
     def __init__(
-        self, context: EmbeddingContext, out: Path, workers: int, config: EmbeddingConfig,
+        self,
+        context: EmbeddingContext,
+        out: Path,
+        workers: int,
+        config: EmbeddingConfig,
         through: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._context, self._out, self._workers = context, out, workers
         self._config, self._through = config, through  # of a worker
         self.state = context.state
@@ -178,16 +182,25 @@ class _Trained:
         self, context: EmbeddingContext, source: Embeddings | None, progress: Progress
     ) -> None:
         work = EmbeddingWork(
-            graph=location_of(context.graph.path), path=str(context.path.resolve()),
-            config=self._config, through=self._through, is_profiled=is_recording(),
-        )  # fmt: skip
+            graph=location_of(context.graph.path),
+            path=str(context.path.resolve()),
+            config=self._config,
+            through=self._through,
+            is_profiled=is_recording(),
+        )
         with supervised(
-            context, source, progress,
+            context,
+            source,
+            progress,
             lambda settled, hooks, log: ClusterTrainer(
-                settled, hooks, log, work=work, num_workers=self._workers,
+                settled,
+                hooks,
+                log,
+                work=work,
+                num_workers=self._workers,
                 restarts=self.restarts,
             ),
-        ) as trainer:  # fmt: skip
+        ) as trainer:
             try:
                 trainer.run(progress)
             finally:

@@ -86,6 +86,11 @@ def context_of(graph: Graph, work: EmbeddingWork, path: Path) -> EmbeddingContex
     state = runs.read_state(path)
     runs.require_same_graph(state.graph, graph, path)
     return EmbeddingContext(
-        path=path, graph=graph, config=work.config, model=model,
-        steps=list_steps(graph, model, work.config), state=state, layout=layout_of(state),
-    )  # fmt: skip
+        path=path,
+        graph=graph,
+        config=work.config,
+        model=model,
+        steps=list_steps(graph, model, work.config),
+        state=state,
+        layout=layout_of(state),
+    )

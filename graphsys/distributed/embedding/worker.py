@@ -92,9 +92,13 @@ class EmbeddingWorker:
     """
 
     def __init__(
-        self, name: str, work: EmbeddingWork, locks: Call, parameters: Sequence[Call],
+        self,
+        name: str,
+        work: EmbeddingWork,
+        locks: Call,
+        parameters: Sequence[Call],
         group: ReduceGroup | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self._locks = name, locks
         self.figures = WorkerFigures()
         self._graph = Graph(work.graph)
@@ -122,9 +126,13 @@ class EmbeddingWorker:
         with single_threaded_blas():
             compile_kernels(self.context)
         self._trainer = UnitTrainer(
-            self.context, resident, self._files.operators, self._files.extras,
-            self._choose_edges, self._synchronize,
-        )  # fmt: skip
+            self.context,
+            resident,
+            self._files.operators,
+            self._files.extras,
+            self._choose_edges,
+            self._synchronize,
+        )
         self._number = self._exchanges = self._epoch = 0
 
     @property
@@ -248,9 +256,13 @@ class EmbeddingWorker:
         for bucket in trained:
             count("edges", bucket.num_edges, parts=(bucket.step.src, bucket.step.dst))
         return Finished(
-            unit=turn.unit, num_edges=num_edges, loss=loss, files=files,
-            held_out=(state.held_out[0], state.held_out[1]), lines=self._log.taken(),
-        )  # fmt: skip
+            unit=turn.unit,
+            num_edges=num_edges,
+            loss=loss,
+            files=files,
+            held_out=(state.held_out[0], state.held_out[1]),
+            lines=self._log.taken(),
+        )
 
     def _choose_edges(
         self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]

@@ -249,9 +249,12 @@ class WorkerPool:
         self._locks("join", name)
         self._parameters("join", name)
         kind = ray.remote(
-            num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD",
+            num_cpus=1,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy="SPREAD",
             concurrency_groups={_ASIDE: 1},
-        )(RemoteEmbeddingWorker)  # fmt: skip
+        )(RemoteEmbeddingWorker)
         servers = self._lock_server, self._parameter_servers
         return _Member(rank, name, kind.remote(name, self._work, *servers))
 

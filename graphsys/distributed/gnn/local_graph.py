@@ -131,9 +131,15 @@ class _LocalSampler(HopSampler):
         self._sampler, self._graph = sampler, graph
 
     def _pick(
-        self, growth: Growth, rows: NeighborRows, hop: int, key: Pair, span: Pair,
-        name: Any, row: int,
-    ) -> int:  # fmt: skip
+        self,
+        growth: Growth,
+        rows: NeighborRows,
+        hop: int,
+        key: Pair,
+        span: Pair,
+        name: Any,
+        row: int,
+    ) -> int:
         (low, high), (epoch, batch), graph = span, key, self._graph
         nodes = growth.nodes(rows.node_type)[low:high]
         owners = graph.owner_of(rows.node_type, nodes)
@@ -194,10 +200,12 @@ class _RemoteRows:
         owners = self._graph.owner_of(self.node_type, nodes)
         questions: dict[int, Payload] = {
             int(owner): (
-                _FEATURES, self.node_type, _narrow(nodes[owners == owner], self.num_nodes)
+                _FEATURES,
+                self.node_type,
+                _narrow(nodes[owners == owner], self.num_nodes),
             )
             for owner in distinct(owners)
-        }  # fmt: skip
+        }
         answers, num_bytes = self._graph.requests.ask(questions, lambda: None)
         for owner, (found,) in answers.items():
             out[: len(nodes)][owners == owner] = found

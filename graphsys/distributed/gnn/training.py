@@ -104,11 +104,16 @@ def train_gnn(
         if config.sample_at == "owners":
             workers = min(workers, most_owners(graph))
         work = GnnWork(
-            graph=location_of(graph.path), config=config, out=str(out.resolve()),
-            resume=resume, overwrite=overwrite, workers=workers,
-            local_workers=cluster.local_workers, through=through,
+            graph=location_of(graph.path),
+            config=config,
+            out=str(out.resolve()),
+            resume=resume,
+            overwrite=overwrite,
+            workers=workers,
+            local_workers=cluster.local_workers,
+            through=through,
             is_profiled=is_recording(),
-        )  # fmt: skip
+        )
         files = RunFiles.of_driver(out, through)
         if through and resume:
             files.publish(read_state(out))
@@ -130,10 +135,15 @@ def _tell(told: Sequence[Mapping[str, Any]], restarts: int) -> None:
     metrics = told[0]["report"].metrics
     alone = [{"rank": 0, "batches": metrics.get("batches", 0), "allreduce_bytes": 0}]
     facts = [
-        {"rank": each["rank"], "units": each["batches"],
-         "sent_bytes": each["allreduce_bytes"], "read_bytes": None, "written_bytes": None}
+        {
+            "rank": each["rank"],
+            "units": each["batches"],
+            "sent_bytes": each["allreduce_bytes"],
+            "read_bytes": None,
+            "written_bytes": None,
+        }
         for each in metrics.get("per_worker", alone)
-    ]  # fmt: skip
+    ]
     tell_trainers("gnn", list(enumerate(told)), facts, restarts)
 
 
@@ -141,10 +151,13 @@ def _reported(
     report: TrainReport, workers: int, metrics: Mapping[str, Any]
 ) -> ClusterTrainReport:
     return ClusterTrainReport(
-        run=report.run, epochs=report.epochs, seconds=report.seconds,
-        edges_per_second=report.edges_per_second, metrics={**report.metrics, **metrics},
+        run=report.run,
+        epochs=report.epochs,
+        seconds=report.seconds,
+        edges_per_second=report.edges_per_second,
+        metrics={**report.metrics, **metrics},
         workers=workers,
-    )  # fmt: skip
+    )
 
 
 def _refuse(graph: Graph, config: GnnConfig, memory: int | str | None, device: str) -> None:
@@ -208,9 +221,12 @@ def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | Non
     """Start workers and train; None where one of them was lost."""
     ray = require("ray", extra="ray")
     kind = ray.remote(
-        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={_ASIDE: 1},
+        num_cpus=1,
+        max_restarts=0,
+        max_task_retries=0,
+        concurrency_groups={_ASIDE: 1},
         scheduling_strategy="SPREAD",
-    )(RemoteGnnWorker)  # fmt: skip
+    )(RemoteGnnWorker)
     workers = [kind.remote() for _ in range(work.workers)]
     try:
         meeting = _meeting(ray, workers, is_local=work.local_workers > 0)

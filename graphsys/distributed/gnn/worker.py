@@ -118,9 +118,10 @@ class GnnWorker:
 
         here = work.local_workers or num_cores()  # of a running cluster: one processor
         os.environ |= {
-            "RANK": str(rank), "WORLD_SIZE": str(work.workers),
+            "RANK": str(rank),
+            "WORLD_SIZE": str(work.workers),
             "LOCAL_WORLD_SIZE": str(here),
-        }  # fmt: skip
+        }
         process_group.meet(self._store_of(meeting, work.workers))
         if work.local_workers:  # a machine's own name may lead nowhere
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -132,10 +133,15 @@ class GnnWorker:
 
             def train() -> dict[str, Any]:
                 report = gnn.train(
-                    graph, work.config, files.path, resume=work.resume,
-                    overwrite=work.overwrite, progress=self._events, owners=owned,
+                    graph,
+                    work.config,
+                    files.path,
+                    resume=work.resume,
+                    overwrite=work.overwrite,
+                    progress=self._events,
+                    owners=owned,
                     on_commit=files.publish,
-                )  # fmt: skip
+                )
                 return {"report": report}
 
             return recorded(train) if work.is_profiled else train()

@@ -102,9 +102,10 @@ class NetworkRun(OpenedRun):
         num_batches = -(-total // size)
         cuts = [rank * num_batches // workers for rank in range(workers + 1)]
         shares = LayerSlices(
-            stem="0", bounds=[min(cut * size, total) for cut in cuts],
+            stem="0",
+            bounds=[min(cut * size, total) for cut in cuts],
             is_all=nodes is None,
-        )  # fmt: skip
+        )
         if nodes is not None:
             given = np.ascontiguousarray(nodes, dtype=np.int64)
             save_rows(files, shares.list_file, given)
@@ -114,9 +115,13 @@ class NetworkRun(OpenedRun):
         return shares
 
     def _layer(
-        self, layers: LayerByLayer, files: SharedFiles, k: int, wanted: Mapping[str, Ints],
+        self,
+        layers: LayerByLayer,
+        files: SharedFiles,
+        k: int,
+        wanted: Mapping[str, Ints],
         before: Mapping[str, LayerSlices],
-    ) -> dict[str, LayerSlices]:  # fmt: skip
+    ) -> dict[str, LayerSlices]:
         """Have a layer computed, and drop the one before; return where its rows are."""
         asked = {
             name: self._dealt(layers, files, f"{k}-{place}", name, nodes)
@@ -131,9 +136,13 @@ class NetworkRun(OpenedRun):
         }
 
     def _dealt(
-        self, layers: LayerByLayer, files: SharedFiles, stem: str, node_type: str,
+        self,
+        layers: LayerByLayer,
+        files: SharedFiles,
+        stem: str,
+        node_type: str,
         nodes: Ints,
-    ) -> LayerSlices:  # fmt: skip
+    ) -> LayerSlices:
         """Deal nodes out, whole batches of about as much work to each worker."""
         bounds = layers.shares(node_type, nodes, self.shards.size)
         is_all = len(nodes) == self.graph.num_nodes_of(node_type) and bool(

@@ -137,9 +137,12 @@ class NetworkShard:
         _ = self.run.context
 
     def compute(
-        self, place: str, k: int, asked: Mapping[str, LayerSlices],
+        self,
+        place: str,
+        k: int,
+        asked: Mapping[str, LayerSlices],
         known: Mapping[str, LayerSlices],
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         """Compute the own rows of a layer; twice leaves what once does.
 
         Args:

@@ -173,9 +173,14 @@ def export(
                     files.remove([part])
 
         write_rows(
-            InSlices(opened), types, out, overwrite=overwrite,
-            metadata=metadata_of(opened), batches=batches, progress=progress,
-        )  # fmt: skip
+            InSlices(opened),
+            types,
+            out,
+            overwrite=overwrite,
+            metadata=metadata_of(opened),
+            batches=batches,
+            progress=progress,
+        )
         return shards.size
 
 
@@ -225,16 +230,24 @@ def _shards(cluster: Cluster, run: Embeddings) -> Iterator[Shards]:
 
 
 def _ranked(
-    shards: Shards, asked: Asked, edges: HeldOut, split: str, asks_for_dst: bool,
+    shards: Shards,
+    asked: Asked,
+    edges: HeldOut,
+    split: str,
+    asks_for_dst: bool,
     progress: Progress,
-) -> DirectionRanks:  # fmt: skip
+) -> DirectionRanks:
     """Have the edges of one type ranked, a batch at a time."""
     kind = edges.relations.edge_type
     samples, negatives = asked.samples(kind.dst_type if asks_for_dst else kind.src_type)
     question = Questions(
-        split=split, edge_type=edges.relations.name, asks_for_dst=asks_for_dst, columns={},
-        samples=samples, negatives=negatives,
-    )  # fmt: skip
+        split=split,
+        edge_type=edges.relations.name,
+        asks_for_dst=asks_for_dst,
+        columns={},
+        samples=samples,
+        negatives=negatives,
+    )
     columns = ("src", "relation", "dst", "key")
     cuts = [slice(b, b + _BATCH) for b in range(0, len(edges), _BATCH)]
     questions = (

@@ -97,10 +97,14 @@ class RunShard:
         edges = HeldOut(relations=relations, **asked.columns)  # type: ignore[arg-type]
         with single_threaded_blas():
             return count_edges(
-                Scorer(run, relations, asked.asks_for_dst), edges, samples=asked.samples,
-                negatives=asked.negatives, threads=self._work.threads, share=self.share,
+                Scorer(run, relations, asked.asks_for_dst),
+                edges,
+                samples=asked.samples,
+                negatives=asked.negatives,
+                threads=self._work.threads,
+                share=self.share,
                 progress=SILENT,
-            )  # fmt: skip
+            )
 
     def nearest(self, node_type: str, number: int, k: int) -> tuple[Floats, Ints]:
         """Return scores and numbers of the own nodes closest to one, ``[n]``, n <= k."""

@@ -34,14 +34,17 @@ class RunWork:
     threads: int
 
 
-def work_of(path: Path, graph: str | Path, state: CheckpointKey, cluster: Cluster) -> RunWork:
+def work_of(
+    path: Path, graph: str | Path, state: CheckpointKey, cluster: Cluster
+) -> RunWork:
     """Return what the workers of a cluster are told of a run that is open here."""
     is_local = cluster.local_workers > 0
     return RunWork(
-        path=location_of(path), graph=location_of(Path(graph)),
+        path=location_of(path),
+        graph=location_of(Path(graph)),
         checkpoint=checkpoint_of(state),
         threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
-    )  # fmt: skip
+    )
 
 
 def checkpoint_of(state: CheckpointKey) -> str:

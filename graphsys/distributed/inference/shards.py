@@ -37,9 +37,11 @@ class Shards:
         ray = require("ray", extra="ray")
         self.size = size
         made: Any = ray.remote(
-            num_cpus=1, max_restarts=MAX_RESTARTS, max_task_retries=MAX_RESTARTS,
+            num_cpus=1,
+            max_restarts=MAX_RESTARTS,
+            max_task_retries=MAX_RESTARTS,
             scheduling_strategy="SPREAD",
-        )(kind)  # fmt: skip
+        )(kind)
         self._actors = [made.remote(rank, size, *arguments) for rank in range(size)]
         begun = [actor.ready.remote() for actor in self._actors]
         ready, waiting = ray.wait(begun, num_returns=size, timeout=_START_S)

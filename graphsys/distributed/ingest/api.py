@@ -150,9 +150,13 @@ class _Making:
     progress: Progress
 
     def run(
-        self, target: Path, place: str, *, overwrite: bool = False,
+        self,
+        target: Path,
+        place: str,
+        *,
+        overwrite: bool = False,
         generation: int | None = None,
-    ) -> _Made:  # fmt: skip
+    ) -> _Made:
         """Make it.
 
         Args:
@@ -171,10 +175,12 @@ class _Making:
         ):
             paths = {name: _absolute(it) for name, it in self.given.items()}
             work = IngestWork(
-                data={**paths, **self.reading}, out=place,
-                generation=transaction.generation, memory_bytes=memory_bytes,
+                data={**paths, **self.reading},
+                out=place,
+                generation=transaction.generation,
+                memory_bytes=memory_bytes,
                 shard_bits=_shard_bits(source.total_bytes or 0, memory_bytes, workers),
-            )  # fmt: skip
+            )
             with shared_files(work.between) as files, _named(_paths(self.given)):
                 steps = ClusterSteps(
                     source, settings, transaction, self.progress, work, files, _tasks()
@@ -249,13 +255,16 @@ def _tasks() -> RunAll:
     ray = require("ray", extra="ray")
 
     def run_all(
-        function: Callable[..., Any], questions: Sequence[tuple[Any, ...]],
+        function: Callable[..., Any],
+        questions: Sequence[tuple[Any, ...]],
         told: Callable[[int, Any], None] | None = None,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         far: Any = ray.remote(
-            num_cpus=1, max_retries=MAX_RESTARTS, retry_exceptions=False,
+            num_cpus=1,
+            max_retries=MAX_RESTARTS,
+            retry_exceptions=False,
             scheduling_strategy="SPREAD",
-        )(function)  # fmt: skip
+        )(function)
         asked = [far.remote(*question) for question in questions]
         try:
             results = []

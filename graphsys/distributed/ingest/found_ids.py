@@ -34,9 +34,12 @@ class FoundStrings(StringIds):
 
     # not the base's: there is no stream
     def __init__(
-        self, known: Sequence[Any], degrees: npt.NDArray[np.uint32],
-        first: npt.NDArray[np.uint64], scratch: Scratch,
-    ) -> None:  # fmt: skip
+        self,
+        known: Sequence[Any],
+        degrees: npt.NDArray[np.uint32],
+        first: npt.NDArray[np.uint64],
+        scratch: Scratch,
+    ) -> None:
         self.degrees, self.first = degrees, first
         buffers = [string_buffers(strings) for strings in known]
         sizes = [int(offsets[-1] - offsets[0]) for offsets, _ in buffers]

@@ -165,9 +165,12 @@ class NodeFiles:
             arrays[f"{name}.feature-{place}"] = found
         files.save_all(arrays)
         return cls(
-            name=name, node_type=chunk.node_type, columns=tuple(chunk.columns),
-            features=dense, ids=ids,
-        )  # fmt: skip
+            name=name,
+            node_type=chunk.node_type,
+            columns=tuple(chunk.columns),
+            features=dense,
+            ids=ids,
+        )
 
     def chunk(self, files: SharedFiles) -> NodeChunk:
         """Return the chunk, mapped; places of ids in their batch stand for ids."""
@@ -268,9 +271,16 @@ class WriterWork:
             rows = FoundRows(log.further, here.files.local, here.scratch)
             log = replace(log, rows=rows)
         return EdgeTypeWriter(
-            self.name, log, self.src, self.dst, here.graph, here.scratch,
-            cleaning=self.cleaning, is_directed=self.is_directed, plan=self.ranges,
-        )  # fmt: skip
+            self.name,
+            log,
+            self.src,
+            self.dst,
+            here.graph,
+            here.scratch,
+            cleaning=self.cleaning,
+            is_directed=self.is_directed,
+            plan=self.ranges,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

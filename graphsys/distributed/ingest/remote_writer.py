@@ -20,9 +20,11 @@ class RunAll(Protocol):
     """Runs tasks somewhere."""
 
     def __call__(
-        self, function: Callable[..., Any], questions: Sequence[tuple[Any, ...]],
+        self,
+        function: Callable[..., Any],
+        questions: Sequence[tuple[Any, ...]],
         told: Callable[[int, Any], None] | None = None,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Return the results of a function with each of some arguments.
 
         Args:

@@ -48,9 +48,15 @@ class ClusterSteps(IngestSteps):
     """
 
     def __init__(
-        self, source: Source, options: IngestOptions, transaction: Transaction,
-        progress: Progress, work: IngestWork, files: SharedFiles, run_all: RunAll,
-    ) -> None:  # fmt: skip
+        self,
+        source: Source,
+        options: IngestOptions,
+        transaction: Transaction,
+        progress: Progress,
+        work: IngestWork,
+        files: SharedFiles,
+        run_all: RunAll,
+    ) -> None:
         super().__init__(source, options, transaction, progress)
         self._work, self._files, self._run_all = work, files, run_all
         self._pieces: list[Piece] = []
@@ -186,9 +192,10 @@ class ClusterSteps(IngestSteps):
             writer.told = self._told(kind, writer)
         lengths = [chunk.length for chunk in self._edges()]
         self._run_all(
-            tasks.group_edges, self._grouping(writers),
+            tasks.group_edges,
+            self._grouping(writers),
             lambda place, _: self._progress.advance(lengths[place]),
-        )  # fmt: skip
+        )
         self._place_nodes()
         self._remove_ids()
         return writers
@@ -206,12 +213,15 @@ class ClusterSteps(IngestSteps):
                 kind, first_row = chunk.edge_type, base.get(chunk.edge_type, 0)
                 questions.append(
                     (
-                        self._work, chunk,
+                        self._work,
+                        chunk,
                         tuple(self._places[end.node_type] for end in chunk.batches),
                         tuple(self._begins[end.name] for end in chunk.batches),
-                        names[kind], first_row + chunk.first_row, writers[kind].told,
+                        names[kind],
+                        first_row + chunk.first_row,
+                        writers[kind].told,
                     )
-                )  # fmt: skip
+                )
                 rows[kind] += chunk.length
         return questions
 
@@ -242,10 +252,15 @@ class ClusterSteps(IngestSteps):
             for name in (kind.src_type, kind.dst_type)
         )
         return plan.WriterWork(
-            name=writer.name, src=src, dst=dst,
+            name=writer.name,
+            src=src,
+            dst=dst,
             log=plan.TypeColumns(
-                edge_type=kind, splits=dict(log.splits), time_unit=log.time_unit,
-                relation_names=log.relation_names, types=writer.dtypes,
+                edge_type=kind,
+                splits=dict(log.splits),
+                time_unit=log.time_unit,
+                relation_names=log.relation_names,
+                types=writer.dtypes,
                 further=self._further(kind),
             ),
             cleaning=Cleaning(
@@ -255,7 +270,7 @@ class ClusterSteps(IngestSteps):
             ),
             is_directed=self._source.is_directed and not self._options.undirected,
             ranges=writer.plan,
-        )  # fmt: skip
+        )
 
 
 def _text() -> Any:

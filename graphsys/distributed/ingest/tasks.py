@@ -86,9 +86,15 @@ def _save_edges(
         )
     )
     return ChunkFiles(
-        name=name, edge_type=kind, split=chunk.split, length=record.length,
-        columns=tuple(columns), first_row=record.first_row, src=src, dst=dst,
-    )  # fmt: skip
+        name=name,
+        edge_type=kind,
+        split=chunk.split,
+        length=record.length,
+        columns=tuple(columns),
+        first_row=record.first_row,
+        src=src,
+        dst=dst,
+    )
 
 
 def _save_ids(
@@ -144,9 +150,12 @@ def shard_file(node_type: int, shard: int, what: str) -> str:
 
 
 def find_distinct(
-    work: IngestWork, node_type: int, shard: int, batches: Sequence[IdBatch],
+    work: IngestWork,
+    node_type: int,
+    shard: int,
+    batches: Sequence[IdBatch],
     bases: Sequence[int],
-) -> int:  # fmt: skip
+) -> int:
     """Find the distinct ids of a shard, how often edges have them, where they are first.
 
     Args:
@@ -202,10 +211,14 @@ def number_ids(work: IngestWork, node_type: int, shard: int, base: int) -> None:
 
 
 def group_edges(
-    work: IngestWork, chunk: ChunkFiles, places: tuple[int, int],
-    begins: tuple[Ints, Ints], names: Sequence[str] | None, first_row: int,
+    work: IngestWork,
+    chunk: ChunkFiles,
+    places: tuple[int, int],
+    begins: tuple[Ints, Ints],
+    names: Sequence[str] | None,
+    first_row: int,
     plan: WriterWork,
-) -> None:  # fmt: skip
+) -> None:
     """Give the edges of a chunk their numbers, and group them by ranges of rows.
 
     Args:
@@ -282,10 +295,12 @@ def write_part(
         made.counts[split] = np.zeros(shape, dtype=np.int64)
         made.write_part(split, part, 0)
         return Written(
-            files=here.graph.files, counts=made.counts[split][part],
-            duplicates=made.duplicates, self_loops=made.self_loops,
+            files=here.graph.files,
+            counts=made.counts[split][part],
+            duplicates=made.duplicates,
+            self_loops=made.self_loops,
             fingerprints=made.fingerprints,
-        )  # fmt: skip
+        )
 
 
 def place_edges(work: IngestWork, plan: WriterWork, part: int, first_edge: int) -> Written:

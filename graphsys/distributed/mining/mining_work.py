@@ -76,13 +76,21 @@ def run_mining(exchange: Exchange, work: MiningWork) -> dict[str, Any]:
 def _count(work: MiningWork, memory: int | None) -> dict[str, int]:
     if work.motifs is not None:
         return mining.motif_census(
-            work.graph, work.motifs, induced=work.induced, num_threads=work.threads,
+            work.graph,
+            work.motifs,
+            induced=work.induced,
+            num_threads=work.threads,
             memory=memory,
-        )  # fmt: skip
+        )
     return mining.count_all(
-        work.graph, work.patterns, induced=work.induced, labels=work.labels,
-        num_threads=work.threads, memory=memory, disconnected=work.disconnected,
-    )  # fmt: skip
+        work.graph,
+        work.patterns,
+        induced=work.induced,
+        labels=work.labels,
+        num_threads=work.threads,
+        memory=memory,
+        disconnected=work.disconnected,
+    )
 
 
 def _all(exchange: Exchange, words: str, sums: Counts) -> Counts:

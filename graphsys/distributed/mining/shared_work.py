@@ -161,9 +161,11 @@ def result_of(
         states: The same as arrays of all nodes, by name.
     """
     table = marked(
-        prepared.topology.table({"value": states["value"]}), prepared.name,
-        parameters_of(prepared.function, prepared.options), prepared.topology,
-    )  # fmt: skip
+        prepared.topology.table({"value": states["value"]}),
+        prepared.name,
+        parameters_of(prepared.function, prepared.options),
+        prepared.topology,
+    )
     total = None
     if prepared.name == "triangle_count":  # every triangle is at three nodes
         total = sum(int(piece.sum()) for part in parts for piece in part["states"]["value"])

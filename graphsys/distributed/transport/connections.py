@@ -79,9 +79,11 @@ class Connections:
             except OSError:  # closed
                 return
             threading.Thread(
-                target=_take, args=(connection, key, mailbox), daemon=True,
+                target=_take,
+                args=(connection, key, mailbox),
+                daemon=True,
                 name="graphsys-receive",
-            ).start()  # fmt: skip
+            ).start()
 
 
 class Connection:

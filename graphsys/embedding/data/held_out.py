@@ -138,10 +138,14 @@ def _read(
                     dst_keys = node_keys(graph, kind.dst_type, j)
                 keys = np.empty(len(piece.src), dtype=np.uint64)
                 edge_keys(
-                    src_keys, dst_keys, relation_keys,
-                    piece.src - graph.offsets(kind.src_type)[i], piece.relation,
-                    piece.dst - graph.offsets(kind.dst_type)[j], keys,
-                )  # fmt: skip
+                    src_keys,
+                    dst_keys,
+                    relation_keys,
+                    piece.src - graph.offsets(kind.src_type)[i],
+                    piece.relation,
+                    piece.dst - graph.offsets(kind.dst_type)[j],
+                    keys,
+                )
                 kept.append(piece)
                 kept_keys.append(keys)
                 num_kept += len(keys)

@@ -63,9 +63,13 @@ class GraphWithHeldOut(Graph):
         bucket = super().bucket(edge_type, i, j)
         config, name = self._config, self.edge_type_name(edge_type)
         rows = held_out_edges(
-            config.seed, config.eval_fraction, name, self.default_split(edge_type),
-            Bucket(i, j), bucket.num_edges,
-        )  # fmt: skip
+            config.seed,
+            config.eval_fraction,
+            name,
+            self.default_split(edge_type),
+            Bucket(i, j),
+            bucket.num_edges,
+        )
         return _take(bucket, rows)
 
 

@@ -153,9 +153,14 @@ class Asked:
     """What a question is asked about: samples of every node type, drawn once."""
 
     def __init__(
-        self, run: Embeddings, num: int | None, draw: Draw, seed: int, breakdown: bool,
+        self,
+        run: Embeddings,
+        num: int | None,
+        draw: Draw,
+        seed: int,
+        breakdown: bool,
         threads: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.run, self.num, self.draw, self.seed = run, num, draw, seed
         self.breakdown, self.threads = breakdown, threads
         self.limits: BatchLimits | None = None
@@ -209,7 +214,9 @@ class Asked:
             result |= _break_down(self.run, found, is_sampled=self.num is not None)
         return result
 
-    def rank(self, edges: HeldOut, asks_for_dst: bool, progress: Progress) -> DirectionRanks:
+    def rank(
+        self, edges: HeldOut, asks_for_dst: bool, progress: Progress
+    ) -> DirectionRanks:
         """Rank the edges of one type."""
         scorer = Scorer(self.run, edges.relations, asks_for_dst)
         samples, negatives = self.samples(scorer.answer_type)
@@ -241,13 +248,20 @@ class Asked:
         key = node_type, num, draw
         if key not in self._drawn:
             self._drawn[key] = draw_candidates(
-                self.run.graph, self.run.model, node_type, num, _SAMPLES, draw=draw,
+                self.run.graph,
+                self.run.model,
+                node_type,
+                num,
+                _SAMPLES,
+                draw=draw,
                 seed=self.seed,
-            )  # fmt: skip
+            )
         return self._drawn[key]
 
 
-def _break_down(run: Embeddings, found: list[DirectionRanks], *, is_sampled: bool) -> dict[str, Any]:
+def _break_down(
+    run: Embeddings, found: list[DirectionRanks], *, is_sampled: bool
+) -> dict[str, Any]:
     ranks = np.concatenate([part.ranks.filtered for part in found])
     is_tail = np.repeat([p.asks_for_dst for p in found], [len(p.edges) for p in found])
     names, relation = _relations(found)
@@ -277,7 +291,9 @@ def _break_down(run: Embeddings, found: list[DirectionRanks], *, is_sampled: boo
     }
 
 
-def _untrained(run: Embeddings, found: list[DirectionRanks], degrees: list[Ints]) -> dict[str, int]:
+def _untrained(
+    run: Embeddings, found: list[DirectionRanks], degrees: list[Ints]
+) -> dict[str, int]:
     """Count nodes and relations without a training edge, and the edges that have one."""
     nodes: dict[str, list[Ints]] = {}
     is_odd: dict[str, npt.NDArray[np.bool_]] = {}

@@ -63,9 +63,14 @@ def rank_edges(
         progress: Told of every query.
     """
     return count_edges(
-        scorer, edges, samples=samples, negatives=negatives, threads=threads, limits=limits,
+        scorer,
+        edges,
+        samples=samples,
+        negatives=negatives,
+        threads=threads,
+        limits=limits,
         progress=progress,
-    ).ranks()  # fmt: skip
+    ).ranks()
 
 
 def count_edges(
@@ -125,9 +130,14 @@ class _Batch:
     """Queries prepared once, compared with candidates block by block."""
 
     def __init__(
-        self, scorer: Scorer, queries: Queries, threads: int, share: Slice, *,
+        self,
+        scorer: Scorer,
+        queries: Queries,
+        threads: int,
+        share: Slice,
+        *,
         keeps_rows: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.scorer, self.queries, self.threads = scorer, queries, threads
         self.share = share
         self.rows_of = scorer.run.rows if keeps_rows else scorer.run.blocks
@@ -245,9 +255,11 @@ class _Batch:
 
 
 def _draw_wrong(
-    queries: Queries, keys: npt.NDArray[np.uint64], samples: Sequence[Ints],
+    queries: Queries,
+    keys: npt.NDArray[np.uint64],
+    samples: Sequence[Ints],
     span: tuple[int, int],
-) -> tuple[Ints, Ints]:  # fmt: skip
+) -> tuple[Ints, Ints]:
     """Draw for every query a node of a span that is neither its answer nor a known one.
 
     Returns:

@@ -51,9 +51,14 @@ def export(
     check_target(out, overwrite=overwrite)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
     return write_rows(
-        InSlices(opened), types_for(opened, out, node_type), out, overwrite=overwrite,
-        metadata=metadata_of(opened), budget=budget, progress=progress,
-    )  # fmt: skip
+        InSlices(opened),
+        types_for(opened, out, node_type),
+        out,
+        overwrite=overwrite,
+        metadata=metadata_of(opened),
+        budget=budget,
+        progress=progress,
+    )
 
 
 def types_for(run: Embeddings, out: Path, node_type: str | None) -> list[str]:

@@ -12,13 +12,29 @@ from graphsys.core.deps import require
 
 # Tableau 10 (Stone, 2016), then grey for the rest; rising values: viridis in nine steps
 _COLORS: Final = (
-    "#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1",
-    "#ff9da7", "#9c755f", "#6b6ecf", "#bab0ac",
-)  # fmt: skip
+    "#4e79a7",
+    "#f28e2b",
+    "#e15759",
+    "#76b7b2",
+    "#59a14f",
+    "#edc948",
+    "#b07aa1",
+    "#ff9da7",
+    "#9c755f",
+    "#6b6ecf",
+    "#bab0ac",
+)
 _RISING: Final = (
-    "#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779",
-    "#6ece58", "#b5de2b",
-)  # fmt: skip
+    "#440154",
+    "#482878",
+    "#3e4a89",
+    "#31688e",
+    "#26828e",
+    "#1f9e89",
+    "#35b779",
+    "#6ece58",
+    "#b5de2b",
+)
 _INK, _PALE = "#333333", "#d8d8d8"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 1000, 720, 50, 50, 210, 50
 _RADIUS = 3.0
@@ -136,9 +152,14 @@ def to_png(plot: Plot) -> bytes:
         for group, name in enumerate(plot.names):
             axes.scatter([], [], s=2 * area, c=plot.color(group), label=_short(name))
         axes.legend(
-            title=plot.legend, loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
-            alignment="left", fontsize=7.5, handletextpad=0.2,
-        )  # fmt: skip
+            title=plot.legend,
+            loc="upper left",
+            bbox_to_anchor=(1, 1),
+            frameon=False,
+            alignment="left",
+            fontsize=7.5,
+            handletextpad=0.2,
+        )
     content = io.BytesIO()
     FigureCanvasAgg(figure).print_png(content)
     return content.getvalue()

@@ -128,9 +128,13 @@ def _block_within(run: TrainedRows, node_type: str, budget: int | None) -> int:
 
 
 def search_rows(
-    run: TrainedRows, node_type: str, queries: Floats, k: int, block: int,
+    run: TrainedRows,
+    node_type: str,
+    queries: Floats,
+    k: int,
+    block: int,
     share: Slice = WHOLE,
-) -> tuple[Floats, Ints]:  # fmt: skip
+) -> tuple[Floats, Ints]:
     """Return the best of every block of the tables, in no order.
 
     Args:

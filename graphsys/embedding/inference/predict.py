@@ -194,7 +194,9 @@ class _Asked:
 
         self.limits = fitting_limits(f"answering {num} questions", needed, budget)
 
-    def answer_all(self, asked: Iterator[QueryGroup], progress: Progress) -> list["_Answers"]:
+    def answer_all(
+        self, asked: Iterator[QueryGroup], progress: Progress
+    ) -> list["_Answers"]:
         """Answer the questions of groups."""
         pieces = []
         with single_threaded_blas():
@@ -210,9 +212,13 @@ class _Asked:
             self.run, group, self.known, self.limits, self.known_splits
         ):
             numbers, scores = best_answers(
-                scorer, queries, self.k, leaves_out_known=self.known == "drop",
-                threads=self.threads, limits=self.limits,
-            )  # fmt: skip
+                scorer,
+                queries,
+                self.k,
+                leaves_out_known=self.known == "drop",
+                threads=self.threads,
+                limits=self.limits,
+            )
             yield _Answers(
                 group=group,
                 queries=replace(queries, known=queries.known[:0]),
@@ -249,9 +255,15 @@ def _batches(
     if known != "keep":
         any_one = np.full(len(node), -1, dtype=np.int64)
         yield from query_batches(
-            run.graph, group.relations.edge_type, node, group.relation, any_one,
-            asks_for_dst=asks_for_dst, limits=limits, splits=known_splits,
-        )  # fmt: skip
+            run.graph,
+            group.relations.edge_type,
+            node,
+            group.relation,
+            any_one,
+            asks_for_dst=asks_for_dst,
+            limits=limits,
+            splits=known_splits,
+        )
         return
     size = (limits or BatchLimits()).questions
     for begin in range(0, len(node), size):
@@ -296,10 +308,15 @@ def _join(run: TrainedRows, answers: list[_Answers], known: Known) -> pa.Table:
         numbers, scores = pa.array([], pa.int64()), pa.array([], pa.float64())
         tables = [
             pa.table(
-                {"query": numbers, "rank": numbers, **empty, "score": scores,
-                 "known": pa.array([], pa.bool_())}
+                {
+                    "query": numbers,
+                    "rank": numbers,
+                    **empty,
+                    "score": scores,
+                    "known": pa.array([], pa.bool_()),
+                }
             )
-        ]  # fmt: skip
+        ]
     for name in ("head", "tail"):
         if len({table.schema.field(name).type for table in tables}) > 1:
             place = tables[0].column_names.index(name)

@@ -24,9 +24,14 @@ _PAIRS = 1 << 16
 
 
 def best_answers(
-    scorer: Scorer, queries: Queries, k: int, *, leaves_out_known: bool, threads: int,
+    scorer: Scorer,
+    queries: Queries,
+    k: int,
+    *,
+    leaves_out_known: bool,
+    threads: int,
     limits: BatchLimits | None = None,
-) -> tuple[Ints, Doubles]:  # fmt: skip
+) -> tuple[Ints, Doubles]:
     """Search all nodes of the answers' type.
 
     The float32 scores of a block decide who is among the best k + 32; these are scored
@@ -100,11 +105,17 @@ def _search(
             asked, answers = scorer.as_products(rows, block)
             shifts = np.zeros_like(shifts)
         keep_best(
-            asked, answers, shifts, first + begin,
-            queries.known_begin, queries.known_end, queries.known,
+            asked,
+            answers,
+            shifts,
+            first + begin,
+            queries.known_begin,
+            queries.known_end,
+            queries.known,
             scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
-            best_scores, best,
-        )  # fmt: skip
+            best_scores,
+            best,
+        )
 
 
 def exact_pairs(limits: BatchLimits | None, dim: int) -> int:

@@ -113,7 +113,9 @@ def open_checkpoint(folder: Path, entity_path: str | Path | None) -> PbgCheckpoi
     for place in places:
         if any(place.glob("entity_count_*.txt")):
             names = PbgNames(place)
-            return PbgCheckpoint(folder=folder, version=int(text), config=config, names=names)
+            return PbgCheckpoint(
+                folder=folder, version=int(text), config=config, names=names
+            )
     raise InputError(
         f"{places[0]} holds no entity_count files; give PBG's entity_path as entity_path="
     )
@@ -171,7 +173,11 @@ def global_embedding(found: PbgCheckpoint, entity: str) -> Floats | None:
 
 
 def parameters_of(
-    found: PbgCheckpoint, file: Any, number: int, side: str, sums: Mapping[str, Floats] | None
+    found: PbgCheckpoint,
+    file: Any,
+    number: int,
+    side: str,
+    sums: Mapping[str, Floats] | None,
 ) -> Floats:
     """Return a relation's operator on one side, or Adagrad's sums of it, flat.
 

@@ -107,8 +107,12 @@ def _write_kind(
             own = values[relations.offsets[r] : relations.offsets[r + 1]]
             part, shape = _part(kind, number, own)
             fields: list[Any] = [
-                relations.relations[r], side, kind, parameter + suffix, shape,
-            ]  # fmt: skip
+                relations.relations[r],
+                side,
+                kind,
+                parameter + suffix,
+                shape,
+            ]
             numbers = "\t".join(f"{value:.9f}" for value in part.tolist())
             stream.write("\t".join([*fields, numbers]) + "\n")
 

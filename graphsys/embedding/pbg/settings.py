@@ -56,7 +56,9 @@ _LEFT_OUT: Final[dict[str, tuple[type, Any, str]]] = {
     "eval_num_batch_negs": (int, 1000, "evaluation ranks all nodes, not a sample"),
     "eval_num_uniform_negs": (int, 1000, "evaluation ranks all nodes, not a sample"),
     "max_edges_per_chunk": (
-        int, 1_000_000_000, "a bucket's edges stay in mapped files, whatever its size",
+        int,
+        1_000_000_000,
+        "a bucket's edges stay in mapped files, whatever its size",
     ),
     "background_io": (bool, False, "PBG itself ignores it"),
     "verbose": (int, 0, "progress is shown on a terminal"),
@@ -71,7 +73,7 @@ _LEFT_OUT: Final[dict[str, tuple[type, Any, str]]] = {
     "num_gpus": (int, 0, "the device is an option of the command, --device"),
     "num_sub_partitions": (int, None, "rows of a bucket need no further cut"),
     "half_precision": (bool, False, "rows and arithmetic are float32 here"),
-}  # fmt: skip
+}
 
 _READ: Final[dict[str, tuple[type, Any]]] = {
     "entities": (dict, None),
@@ -280,10 +282,12 @@ class _Conversion:
                 )
             if entity["featurized"]:
                 raise self._refused(
-                    f"{path}featurized", True, "PBG keeps features in its edge files; "
+                    f"{path}featurized",
+                    True,
+                    "PBG keeps features in its edge files; "
                     "ingest them as a bag feature of the nodes and name it in a config of "
                     f"graphsys, node_types.{name}.features",
-                )  # fmt: skip
+                )
             partitions[name] = entity["num_partitions"]
             if entity["dimension"] not in (None, self.values["dimension"]):
                 tables[name] = {"dim": entity["dimension"]}

@@ -204,9 +204,15 @@ class Scorer:
     def _adjoint(self, rows: Floats, relation: Ints) -> Floats:
         result, model = np.empty_like(rows), self.relations
         apply_operators_backward(
-            model.kernel_codes, model.offsets, self.parameters, relation, rows, rows,
-            result, np.zeros_like(self.parameters),
-        )  # fmt: skip
+            model.kernel_codes,
+            model.offsets,
+            self.parameters,
+            relation,
+            rows,
+            rows,
+            result,
+            np.zeros_like(self.parameters),
+        )
         return result
 
     def _undo(self, rows: Floats, relation: Ints) -> Floats:

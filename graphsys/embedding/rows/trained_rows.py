@@ -236,10 +236,12 @@ class TrainedRows:
         if (name, is_private) not in self._mapped:
             size = int(self._node_rows.sizes(node_type)[part])
             rows = runs.read_array(
-                self.path, name, mapped="c" if is_private else "r",
+                self.path,
+                name,
+                mapped="c" if is_private else "r",
                 shape=(size, self.config.dim_of(node_type)),
                 dtype=stored_dtype(self.config.row_dtype),
-            )  # fmt: skip
+            )
             self._mapped[name, is_private] = np.asarray(rows)
         return self._mapped[name, is_private]
 

@@ -135,25 +135,41 @@ comparator_of = COMPARATORS.get
 
 register(
     ComparatorSpec(
-        name="dot", code=0, metric="product", rank="scores:rank_products",
-        rank_pairs="pairs:rank_product_pairs", has_device=True,
-    )
-)  # fmt: skip
-register(
-    ComparatorSpec(
-        name="cos", code=1, metric="product", is_unit=True, rank="scores:rank_cosines",
-        rank_pairs="pairs:rank_cosine_pairs", has_device=True,
-    )
-)  # fmt: skip
-register(
-    ComparatorSpec(
-        name="squared_l2", code=2, metric="distance", rank="scores:rank_distances",
+        name="dot",
+        code=0,
+        metric="product",
+        rank="scores:rank_products",
+        rank_pairs="pairs:rank_product_pairs",
         has_device=True,
     )
-)  # fmt: skip
+)
 register(
     ComparatorSpec(
-        name="l2", code=3, metric="distance", is_root=True, rank="scores:rank_distances",
+        name="cos",
+        code=1,
+        metric="product",
+        is_unit=True,
+        rank="scores:rank_cosines",
+        rank_pairs="pairs:rank_cosine_pairs",
         has_device=True,
     )
-)  # fmt: skip
+)
+register(
+    ComparatorSpec(
+        name="squared_l2",
+        code=2,
+        metric="distance",
+        rank="scores:rank_distances",
+        has_device=True,
+    )
+)
+register(
+    ComparatorSpec(
+        name="l2",
+        code=3,
+        metric="distance",
+        is_root=True,
+        rank="scores:rank_distances",
+        has_device=True,
+    )
+)

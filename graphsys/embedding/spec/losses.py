@@ -111,14 +111,21 @@ def _with_trait(trait: str) -> Iterable[str]:
 
 register(
     LossSpec(
-        name="softmax", code=0, kernel="losses:softmax_losses", estimates_sum=True,
+        name="softmax",
+        code=0,
+        kernel="losses:softmax_losses",
+        estimates_sum=True,
         has_device=True,
     )
-)  # fmt: skip
+)
 register(
     LossSpec(
-        name="logistic", code=1, kernel="losses:logistic_losses",
-        weighted="losses:weighted_losses", has_mean=True, has_device=True,
+        name="logistic",
+        code=1,
+        kernel="losses:logistic_losses",
+        weighted="losses:weighted_losses",
+        has_mean=True,
+        has_device=True,
     )
-)  # fmt: skip
+)
 register(LossSpec(name="ranking", code=2, kernel="losses:ranking_losses", has_device=True))

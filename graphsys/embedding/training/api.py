@@ -124,12 +124,15 @@ def train(
         context = dataclasses.replace(context, path=path, state=state, layout=plan.layout)
         try:
             with (
-                single_threaded_blas(), MemoryMeter(_METER_S) as meter,
+                single_threaded_blas(),
+                MemoryMeter(_METER_S) as meter,
                 supervised(
-                    context, source, progress,
+                    context,
+                    source,
+                    progress,
                     lambda settled, hooks, _: EmbeddingTrainer(settled, hooks, backend),
                 ) as trainer,
-            ):  # fmt: skip
+            ):
                 trainer.run(progress)
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
@@ -163,9 +166,13 @@ def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> EmbeddingC
 
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     return EmbeddingContext(
-        path=folder, graph=trained, config=config, model=model,
-        steps=list_steps(trained, model, config), regroup=regroup,
-    )  # fmt: skip
+        path=folder,
+        graph=trained,
+        config=config,
+        model=model,
+        steps=list_steps(trained, model, config),
+        regroup=regroup,
+    )
 
 
 def _meetings_of(graph: Graph, config: EmbeddingConfig, epoch: int) -> dict[str, Meetings]:

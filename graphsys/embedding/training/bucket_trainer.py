@@ -108,12 +108,17 @@ class BucketTrainer:
             none, none, none, floats[:0], relations, self.config, ("compile",)
         )
         train_batches(
-            Tables(rows, floats, rows, floats, True), PLAIN,
+            Tables(rows, floats, rows, floats, True),
+            PLAIN,
             relations.operators(relations.initial()),
-            edges, self._settings(np.uint64(0), 0, relations, self.negatives.none()),
-            0, 0, 1,
-            np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
-        )  # fmt: skip
+            edges,
+            self._settings(np.uint64(0), 0, relations, self.negatives.none()),
+            0,
+            0,
+            1,
+            np.full(1, -1, dtype=np.int32),
+            np.zeros(0, dtype=np.float64),
+        )
 
     def train(
         self, epoch: int, unit: list[BucketTask], progress: Progress
@@ -165,15 +170,25 @@ class BucketTrainer:
         work = self._cut(0, step, keys, lambda every: rows.copy())
         still = work.settings._replace(
             objective=compiled_objective(self.config, self.model[step.edge_type]),
-            lr=np.float32(0.0), relation_lr=np.float32(0.0), regularizer=np.float32(0.0),
-        )  # fmt: skip
+            lr=np.float32(0.0),
+            relation_lr=np.float32(0.0),
+            regularizer=np.float32(0.0),
+        )
         self._refresh(step)
         tables, operators = self._arrays(step)
         slot = np.full(self._num_rows(step), -1, dtype=np.int32)
         train_batches(
-            tables, self.extras(step.src[0], step.dst[0]), operators, work.edges, still, 0,
-            len(work.losses), 1, slot, work.losses,
-        )  # fmt: skip
+            tables,
+            self.extras(step.src[0], step.dst[0]),
+            operators,
+            work.edges,
+            still,
+            0,
+            len(work.losses),
+            1,
+            slot,
+            work.losses,
+        )
         return float(work.losses.sum())
 
     def gradients(self, work: BucketWork) -> dict[str, Floats]:
@@ -218,9 +233,12 @@ class BucketTrainer:
         return self._cut(epoch, step, keys, lambda e: self._choose_edges(epoch, step, e))
 
     def _cut(
-        self, epoch: int, step: BucketTask, keys: Sequence[int | str],
+        self,
+        epoch: int,
+        step: BucketTask,
+        keys: Sequence[int | str],
         choose: Callable[[Order], Order],
-    ) -> BucketWork:  # fmt: skip
+    ) -> BucketWork:
         """Read a bucket and cut the edges chosen of it."""
         config, relations = self.config, self.model[step.edge_type]
         with span("read", edge_type=relations.name, bucket=tuple(step.bucket)):
@@ -236,9 +254,13 @@ class BucketTrainer:
             edges = cut_bucket(
                 bucket.src.astype(np.uint32, copy=False),
                 bucket.dst.astype(np.uint32, copy=False),
-                relation, weight, relations, config, keys,
+                relation,
+                weight,
+                relations,
+                config,
+                keys,
                 choose(every),
-            )  # fmt: skip
+            )
         draw = generator(config.seed, "negatives", *keys).integers(
             0, 2**64, dtype=np.uint64
         )
@@ -278,12 +300,22 @@ class BucketTrainer:
         began_ns, busy_ns = time.perf_counter_ns(), [0] * workers
         futures = [
             pool.submit(
-                _train_timed, busy_ns, worker, tables, extras, operators, bucket.edges,
-                bucket.settings, first + worker, last, workers, self.slots[worker],
+                _train_timed,
+                busy_ns,
+                worker,
+                tables,
+                extras,
+                operators,
+                bucket.edges,
+                bucket.settings,
+                first + worker,
+                last,
+                workers,
+                self.slots[worker],
                 bucket.losses,
             )
             for worker in range(workers)
-        ]  # fmt: skip
+        ]
         for future in futures:
             future.result()
         wall_ns = time.perf_counter_ns() - began_ns

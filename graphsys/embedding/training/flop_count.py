@@ -38,9 +38,13 @@ class OperatorWork:
 
 
 def operator_work(
-    edges: Edges, first: int, last: int, tables: Tables, operators: Operators,
+    edges: Edges,
+    first: int,
+    last: int,
+    tables: Tables,
+    operators: Operators,
     settings: Settings,
-) -> dict[str, OperatorWork]:  # fmt: skip
+) -> dict[str, OperatorWork]:
     """Return the work of batches ``first`` to ``last`` by kind of operator.
 
     ``gather`` reads the rows of the pools, ``elementwise`` applies relation operators there
@@ -96,8 +100,10 @@ def _sizes(
     n = (chunks[:, 1] - chunks[:, 0]).astype(np.int64)
     has_all = _has_all(edges, chunks)
     drawn = int(settings.candidates.pools.begins[-1])
-    sides = [n + np.where(has_all, len(rows), drawn)
-             for rows in (tables.src_rows, tables.dst_rows)]  # fmt: skip
+    sides = [
+        n + np.where(has_all, len(rows), drawn)
+        for rows in (tables.src_rows, tables.dst_rows)
+    ]
     in_batch = settings.use_batch & ~has_all
     against = [np.where(in_batch, side, side - n) for side in sides]
     return n, sides, against, in_batch
@@ -135,5 +141,6 @@ def tell(work: Mapping[str, OperatorWork]) -> None:
     count("kernel_work", sum(known), kernel=KERNEL, bytes=total)
     for kind, it in work.items():
         if it.bytes:
-            count("operator_part", 1, kernel=KERNEL, kind=kind, flop=it.flop,
-                  bytes=it.bytes)  # fmt: skip
+            count(
+                "operator_part", 1, kernel=KERNEL, kind=kind, flop=it.flop, bytes=it.bytes
+            )

@@ -52,9 +52,14 @@ def batch_gradients(
         lr=_RATE, relation_lr=_RATE, max_norm=np.float32(np.inf)
     )
     src, dst, _ = list_nodes(
-        work.edges, 0, 1, settings.candidates, settings.key, len(tables.src_rows),
+        work.edges,
+        0,
+        1,
+        settings.candidates,
+        settings.key,
+        len(tables.src_rows),
         len(tables.dst_rows),
-    )  # fmt: skip
+    )
     sides = {"src": (tables.src_rows, tables.src_state, np.unique(src))}
     if tables.is_shared:
         sides["src"] = (*sides["src"][:2], np.unique(np.concatenate([src, dst])))
@@ -91,16 +96,27 @@ def _gradient(moved: npt.NDArray[np.float64], state: Floats) -> Floats:
 
 
 def _step(
-    tables: Tables, extras: Extras, relations: RelationSet, own: Floats, work: Any,
+    tables: Tables,
+    extras: Extras,
+    relations: RelationSet,
+    own: Floats,
+    work: Any,
     settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Train the first batch alone, on global vectors that are copies."""
     size = len(tables.src_rows) + (0 if tables.is_shared else len(tables.dst_rows))
     copies = extras._replace(
         src_global=extras.src_global.copy(), dst_global=extras.dst_global.copy()
     )
     train_batches(
-        tables._replace(src_rates=NO_RATES, dst_rates=NO_RATES), copies,
-        relations.operators(own), work.edges, settings, 0, 1, 1,
-        np.full(size, -1, dtype=np.int32), np.zeros_like(work.losses),
-    )  # fmt: skip
+        tables._replace(src_rates=NO_RATES, dst_rates=NO_RATES),
+        copies,
+        relations.operators(own),
+        work.edges,
+        settings,
+        0,
+        1,
+        1,
+        np.full(size, -1, dtype=np.int32),
+        np.zeros_like(work.losses),
+    )

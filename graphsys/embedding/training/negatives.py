@@ -239,9 +239,12 @@ class Negatives:
         none = frozen(np.empty(0, np.uint32))
         bias = np.empty(len(edges.src), np.float32)
         kernels.batch_bias(
-            (edges.src, edges.dst)[side], none if is_mixed else edges.relation,
-            edges.order, num_nodes, bias,
-        )  # fmt: skip
+            (edges.src, edges.dst)[side],
+            none if is_mixed else edges.relation,
+            edges.order,
+            num_nodes,
+            bias,
+        )
         bias += np.float32(self._log_weight(part[0], num_nodes))
         return bias
 

@@ -183,7 +183,9 @@ class Planner:
             return layouts[0]
 
         def traffic(choice: Layout) -> int:
-            schedule = BucketSchedule(self._steps, self._partitions, choice, self._config.seed)
+            schedule = BucketSchedule(
+                self._steps, self._partitions, choice, self._config.seed
+            )
             loads = self._loads(schedule, choice.capacity)[1]
             return sum(self._traffic(loads, is_first=False))
 

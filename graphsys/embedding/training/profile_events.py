@@ -40,10 +40,12 @@ def tell_unit(tables: Mapping[Any, tuple[Any, Any]], work: Sequence[Any]) -> Non
     parts = dict.fromkeys(part for it in work for part in (it.step.src, it.step.dst))
     rows = [array.nbytes for part in parts for array in tables[part]]
     edges = [
-        sum(np.asarray(array).nbytes for array in (e.src, e.dst, e.relation, e.weight,
-                                                   e.order, e.chunks, e.batches))
+        sum(
+            np.asarray(array).nbytes
+            for array in (e.src, e.dst, e.relation, e.weight, e.order, e.chunks, e.batches)
+        )
         for e in (it.edges for it in work)
-    ]  # fmt: skip
+    ]
     tell_arrays([*rows, *edges], results=rows)
 
 
@@ -64,9 +66,14 @@ def _visits(
         yield _rows("gather", nodes, np.ones(len(nodes), np.int64), width, size)
         queries = query_rows(edges, first + k, first + k + 1, tables, settings)
         yield RowVisit(
-            superstep=0, kind="pull", part="scores", lengths=queries, width=width,
-            key=("scores", width, queries.tobytes()), reason=_TILES,
-        )  # fmt: skip
+            superstep=0,
+            kind="pull",
+            part="scores",
+            lengths=queries,
+            width=width,
+            key=("scores", width, queries.tobytes()),
+            reason=_TILES,
+        )
         # positions by row, as the host sorts them for the device
         order = np.argsort(nodes, kind="stable")
         _, lengths = np.unique(nodes, return_counts=True)
@@ -78,7 +85,13 @@ def _rows(
 ) -> RowVisit:
     """Return a launch that reads the rows of values at places, some for each row."""
     return RowVisit(
-        superstep=0, kind="pull", part=part, lengths=lengths,
-        starts=np.cumsum(lengths) - lengths, indices=places.astype(np.int32), width=width,
-        value_bytes=value_bytes, mapping="warp",
-    )  # fmt: skip
+        superstep=0,
+        kind="pull",
+        part=part,
+        lengths=lengths,
+        starts=np.cumsum(lengths) - lengths,
+        indices=places.astype(np.int32),
+        width=width,
+        value_bytes=value_bytes,
+        mapping="warp",
+    )

@@ -60,9 +60,12 @@ class EmbeddingTrainer:
         self.schedule = self._schedule_of(steps)
         self.schedule.put_first(state.epoch, state.first_units)
         self.bucket_trainer = backend.bucket_trainer(
-            context, self.buffer.resident, self.files.operators, self.files.extras,
+            context,
+            self.buffer.resident,
+            self.files.operators,
+            self.files.extras,
             self._choose_edges,
-        )  # fmt: skip
+        )
         self.edges_per_epoch = sum(step.num_edges for step in steps)
         if state.unit and not state.epoch_edges:  # written before epochs counted theirs
             trained = self.schedule.epoch(state.epoch)[: state.unit]

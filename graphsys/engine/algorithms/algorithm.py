@@ -228,9 +228,13 @@ class Algorithm:
             return self._or(err, topology, options, memory, num_threads)
 
     def _from_last(
-        self, last: Any, topology: Topology, implementation: str | None,
-        num_threads: int | None, options: dict[str, Any],
-    ) -> NativeRun:  # fmt: skip
+        self,
+        last: Any,
+        topology: Topology,
+        implementation: str | None,
+        num_threads: int | None,
+        options: dict[str, Any],
+    ) -> NativeRun:
         """Return the run that brings a result up to date; what it cannot do is refused."""
         from graphsys.engine.incremental.prepare import prepare_from
 
@@ -251,9 +255,13 @@ class Algorithm:
         )
 
     def _native(
-        self, topology: Topology, own: Iterable[str], options: Mapping[str, Any],
-        memory: int | str | None, num_threads: int | None,
-    ) -> NativeRun:  # fmt: skip
+        self,
+        topology: Topology,
+        own: Iterable[str],
+        options: Mapping[str, Any],
+        memory: int | str | None,
+        num_threads: int | None,
+    ) -> NativeRun:
         function = self.native_function()
         self._check_options(function, own, options)
         if "num_threads" in _signature(function).parameters:
@@ -261,21 +269,34 @@ class Algorithm:
         return prepare_native(self.name, function, topology, options, memory)
 
     def _program(
-        self, topology: Topology, own: Iterable[str], options: Mapping[str, Any],
-        memory: int | str | None, num_threads: int | None, settings: Mapping[str, Any],
-    ) -> ProgramRun:  # fmt: skip
+        self,
+        topology: Topology,
+        own: Iterable[str],
+        options: Mapping[str, Any],
+        memory: int | str | None,
+        num_threads: int | None,
+        settings: Mapping[str, Any],
+    ) -> ProgramRun:
         made = self.program_class()
         if not isinstance(made, type):
             self._check_options(made, own, options)
         return prepare_program(
-            made(**options), topology, name=self.name, memory=memory,
-            num_threads=num_threads, **settings,
-        )  # fmt: skip
+            made(**options),
+            topology,
+            name=self.name,
+            memory=memory,
+            num_threads=num_threads,
+            **settings,
+        )
 
     def _or(
-        self, refusal: BudgetError, topology: Topology, options: Mapping[str, Any],
-        memory: int | str | None, num_threads: int | None,
-    ) -> ProgramRun:  # fmt: skip
+        self,
+        refusal: BudgetError,
+        topology: Topology,
+        options: Mapping[str, Any],
+        memory: int | str | None,
+        num_threads: int | None,
+    ) -> ProgramRun:
         """Return the program where the native algorithm was refused for its memory."""
         own = self.parameters("program")
         try:
@@ -353,9 +374,16 @@ def listed(
     def declared(function: Callable[Parameters, None]) -> Callable[Parameters, Result]:
         summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
         algorithm = Algorithm(
-            name=function.__name__, summary=summary, native=native, program=program,
-            answers=answers, shown=shown, tags=tags, example=example, function=function,
-        )  # fmt: skip
+            name=function.__name__,
+            summary=summary,
+            native=native,
+            program=program,
+            answers=answers,
+            shown=shown,
+            tags=tags,
+            example=example,
+            function=function,
+        )
         ALGORITHMS[algorithm.name] = algorithm
 
         @functools.wraps(function)

@@ -33,14 +33,36 @@ from graphsys.engine.codegen.spec import ProgramSpec
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
 _STATEMENTS = (
-    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.If, ast.For, ast.While,
-    ast.Expr, ast.Pass, ast.Break, ast.Continue,
-)  # fmt: skip
+    ast.Assign,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.Return,
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.Expr,
+    ast.Pass,
+    ast.Break,
+    ast.Continue,
+)
 _EXPRESSIONS = (
-    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant,
-    ast.Attribute, ast.Subscript, ast.Name, ast.Tuple, ast.expr_context, ast.operator,
-    ast.unaryop, ast.boolop, ast.cmpop,
-)  # fmt: skip
+    ast.BoolOp,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.IfExp,
+    ast.Compare,
+    ast.Call,
+    ast.Constant,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Name,
+    ast.Tuple,
+    ast.expr_context,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+)
 
 
 def lower(
@@ -83,10 +105,17 @@ def lower(
     values = tuple(a for a, role in zip(given, roles, strict=False) if role == "value")
     inputs = tuple(sorted(rewriter.inputs))
     lowered = Lowered(
-        name=name, source="", values=values, inputs=inputs, drops=rewriter.drops,
-        helpers=rewriter.helpers, imports=rewriter.imports, where=where.at(tree),
-        place=where, tree=tree,
-    )  # fmt: skip
+        name=name,
+        source="",
+        values=values,
+        inputs=inputs,
+        drops=rewriter.drops,
+        helpers=rewriter.helpers,
+        imports=rewriter.imports,
+        where=where.at(tree),
+        place=where,
+        tree=tree,
+    )
     lowered.tree = definition(name, lowered.arguments, body)
     lowered.source = ast.unparse(ast.fix_missing_locations(lowered.tree))
     return lowered
@@ -152,9 +181,10 @@ class _Rewriter(ast.NodeTransformer):
             count = len(value.elts) if isinstance(value, ast.Tuple) else 1
             if count != self.num_returned:
                 raise self.refuse(
-                    node, f"returns {count} values, expected {self.num_returned}",
+                    node,
+                    f"returns {count} values, expected {self.num_returned}",
                     "one value per state or aggregator, in the order of their declaration",
-                )  # fmt: skip
+                )
             if self.num_returned == 1 and isinstance(value, ast.Tuple):
                 node.value = value.elts[0]
         return self.generic_visit(node)
@@ -201,9 +231,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if not isinstance(node.ctx, ast.Load):
             raise self.refuse(
-                node, f"{ast.unparse(node)} cannot be assigned to",
+                node,
+                f"{ast.unparse(node)} cannot be assigned to",
                 "a program changes state by what update returns",
-            )  # fmt: skip
+            )
         owner = node.value
         if isinstance(owner, ast.Call) and getattr(owner.func, "attr", "") == "at":
             return self.read_at(node, owner)
@@ -243,9 +274,10 @@ class _Rewriter(ast.NodeTransformer):
     def read(self, node: ast.AST, kind: str, name: str, known: Iterable[str]) -> ast.AST:
         if name not in known:
             raise self.refuse(
-                node, f"{ast.unparse(node)} is not declared",
+                node,
+                f"{ast.unparse(node)} is not declared",
                 f"there are {cut_list(known, 12) or 'none'}",
-            )  # fmt: skip
+            )
         found = Input(kind, name)
         self.inputs.add(found)
         return ast.Name(id=found.argument, ctx=ast.Load())
@@ -274,9 +306,10 @@ class _Rewriter(ast.NodeTransformer):
             return self.constant(node, value)
         known = [*self.spec.parameters, *RUN_VALUES, "total(name)"]
         raise self.refuse(
-            node, f"self.{node.attr} is not a parameter or number",
+            node,
+            f"self.{node.attr} is not a parameter or number",
             f"there are {cut_list(known, 12)}",
-        )  # fmt: skip
+        )
 
     def read_total(self, node: ast.Call) -> ast.AST:
         match node.args:
@@ -313,9 +346,10 @@ class _Rewriter(ast.NodeTransformer):
             value = value.item()
         if not isinstance(value, bool | int | float):
             raise self.refuse(
-                node, f"{ast.unparse(node)} is a {type(value).__name__}, not a number",
+                node,
+                f"{ast.unparse(node)} is a {type(value).__name__}, not a number",
                 "make it a parameter or compute it outside",
-            )  # fmt: skip
+            )
         if isinstance(value, float) and not math.isfinite(value):
             self.imports.add("import math")
             text = "math.nan" if value != value else "math.inf"

@@ -44,9 +44,13 @@ def _narrowed(dtype: np.dtype[Any], read: list[Any], is_sum: bool) -> np.dtype[A
     if dtype.kind in "iu":
         if is_sum:
             return np.dtype(np.int64)
-        return np.dtype(np.int32) if like and max(t.itemsize for t in like) < 8 and (
-            all(t != np.uint32 for t in like)
-        ) else np.dtype(np.int64)  # fmt: skip
+        return (
+            np.dtype(np.int32)
+            if like
+            and max(t.itemsize for t in like) < 8
+            and (all(t != np.uint32 for t in like))
+            else np.dtype(np.int64)
+        )
     if like and all(t.itemsize <= 4 for t in like):
         return np.dtype(np.float32)
     return dtype

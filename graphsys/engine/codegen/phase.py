@@ -299,7 +299,7 @@ class PhaseText:
             *(f"partial[c, {i + 2}] = part_{i}" for i in range(num_totals)),
             "if num_fresh > 0:",
             "    append_buffer(fresh, num_fresh, next_list, next_cursor)",
-        ]  # fmt: skip
+        ]
 
     def skip_lines(self, kernel: KernelText, *, updates: bool = True) -> list[str]:
         """Leave node v as it is, in a kernel that updates nodes or does not."""

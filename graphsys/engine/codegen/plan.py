@@ -125,9 +125,13 @@ def plan_of(
         check_results(init, "init", tuple(spec.states), types)
     phases = tuple(_plan_phase(spec, p, i, types) for i, p in enumerate(spec.phases))
     return ProgramPlan(
-        spec=spec, dtypes=dtypes, edge_columns=edge_columns, phases=phases, init=init,
+        spec=spec,
+        dtypes=dtypes,
+        edge_columns=edge_columns,
+        phases=phases,
+        init=init,
         id_dtype=id_dtype,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -178,11 +182,15 @@ def _plan_phase(
     if message is None:
         check_results(update, "update", phase.updates, types)
         return PhasePlan(
-            spec=phase, number=number, functions=functions, kind="local",
-            buffered=at_states & set(phase.updates), read_at=at_states,
+            spec=phase,
+            number=number,
+            functions=functions,
+            kind="local",
+            buffered=at_states & set(phase.updates),
+            read_at=at_states,
             reasons=("no messages: one pass",),
             is_masked=phase.active is not None,
-        )  # fmt: skip
+        )
     assert phase.combine is not None  # spec_of checked
     combiner = phase.combine.name
     message_types = message_dtypes(phase, message, types)
@@ -202,14 +210,21 @@ def _plan_phase(
     read = set(message.reads("src", "dst")) if kind == "edge" else set()
     buffered = frozenset((read | at_states) & set(phase.updates))
     return PhasePlan(
-        spec=phase, number=number, functions=functions, kind=kind, combiner=combiner,
-        message_dtypes=message_types, identity=_identity(phase, message_types),
-        can_push=can_push, monotone=monotone,
+        spec=phase,
+        number=number,
+        functions=functions,
+        kind=kind,
+        combiner=combiner,
+        message_dtypes=message_types,
+        identity=_identity(phase, message_types),
+        can_push=can_push,
+        monotone=monotone,
         is_masked=phase.schedule == "changed" or phase.active is not None,
-        buffered=buffered, read_at=at_states,
+        buffered=buffered,
+        read_at=at_states,
         uses_edge_states=reads_edges or phase.stores is not None,
         reasons=_reasons(phase, kind, can_push, message_types),
-    )  # fmt: skip
+    )
 
 
 def _check_edge_states(spec: ProgramSpec, phase: PhaseSpec, message: Lowered) -> bool:
@@ -327,6 +342,8 @@ def _reasons(
     elif can_push:
         lines.append("changed nodes send: push while few, pull when many")
     else:
-        lines.append("changed nodes send, rows of their neighbors are pulled: messages of "
-                     "several values cannot be combined in one atomic step")  # fmt: skip
+        lines.append(
+            "changed nodes send, rows of their neighbors are pulled: messages of "
+            "several values cannot be combined in one atomic step"
+        )
     return tuple(lines)

@@ -23,9 +23,18 @@ Function = Callable[..., Any]
 
 _RESERVED = ("id", "degree", "out_degree", "in_degree", "out_going", "at", "by_rank")
 _DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64",
-)  # fmt: skip
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+)
 _INHERITED = ("direction", "schedule", "max_supersteps", "message_type", "stores")
 
 

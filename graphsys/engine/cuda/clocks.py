@@ -46,9 +46,14 @@ class ClockRecords:
         stream.synchronize()
         begins, ends, sms = records.reshape(-1, 3).T
         return KernelClocks(
-            kernel=kernel, block=self._block, begins=begins, ends=ends, sms=sms,
-            lane_steps=lanes, num_sms=_num_sms(),
-        )  # fmt: skip
+            kernel=kernel,
+            block=self._block,
+            begins=begins,
+            ends=ends,
+            sms=sms,
+            lane_steps=lanes,
+            num_sms=_num_sms(),
+        )
 
 
 def _num_sms() -> int:

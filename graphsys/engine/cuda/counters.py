@@ -54,9 +54,13 @@ class Counters:
             self._memory.write(self._host, self.counts)
         else:
             self._launcher.launch_common(
-                "keep_last", 1, self.counts, self._last_row * WIDTH,
-                len(self._host), blocks=1,
-            )  # fmt: skip
+                "keep_last",
+                1,
+                self.counts,
+                self._last_row * WIDTH,
+                len(self._host),
+                blocks=1,
+            )
         if frontier is not None:
             frontier.size_at = 0
         self._last_row = 0

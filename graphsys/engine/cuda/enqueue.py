@@ -89,13 +89,17 @@ class Enqueuer:
         arguments = self._sender_arguments(frontier)
         self._epoch += 1
         arguments |= {
-            "senders": self.device.stamps("changed"), "senders_epoch": self._epoch,
-            "senders_list": self.device.node_list("next"), "counts": self._counts,
+            "senders": self.device.stamps("changed"),
+            "senders_epoch": self._epoch,
+            "senders_list": self.device.node_list("next"),
+            "counts": self._counts,
             "senders_at": SENDERS,
-        }  # fmt: skip
-        self.launcher.launch(DeviceLaunch(
-            kernel="active", phase=phase, items=self.num_nodes, arguments=arguments
-        ))  # fmt: skip
+        }
+        self.launcher.launch(
+            DeviceLaunch(
+                kernel="active", phase=phase, items=self.num_nodes, arguments=arguments
+            )
+        )
         self.device.swap_named("stamps", "active", "changed")
         self.device.swap_named("list", "frontier", "next")
         return DeviceFrontier(
@@ -138,10 +142,15 @@ class Enqueuer:
             for block in self.rows.blocks(direction):
                 if mapping == "edge":
                     tell(self.launcher, "gather", phase, block, mapping, arguments)
-                    self.launcher.launch(DeviceLaunch(
-                        kernel="gather_edge", phase=phase, items=block.num_edges,
-                        block=block, arguments=arguments,
-                    ))  # fmt: skip
+                    self.launcher.launch(
+                        DeviceLaunch(
+                            kernel="gather_edge",
+                            phase=phase,
+                            items=block.num_edges,
+                            block=block,
+                            arguments=arguments,
+                        )
+                    )
                 else:
                     self._over_rows("gather", phase, block, mapping, arguments)
         self._update("apply", phase, None, "thread", self.num_nodes, arguments)
@@ -151,9 +160,11 @@ class Enqueuer:
         self._touch_epoch += 1
         arguments = self._touch_arguments(at, touching=True)
         arguments |= {
-            "nodes": self.device.node_list("frontier"), "sizes": self._counts,
-            "size_at": senders.size_at, "listed": True,
-        }  # fmt: skip
+            "nodes": self.device.node_list("frontier"),
+            "sizes": self._counts,
+            "size_at": senders.size_at,
+            "listed": True,
+        }
         mapping = self.mappings.sparse(phase)
         self.last_mapping = mapping
         for direction in push_directions(self.topology, phase):
@@ -175,11 +186,20 @@ class Enqueuer:
         for direction in push_directions(self.topology, phase):
             block = self.rows.block(direction)
             self.launcher.launch_common(
-                "mark_neighbors", self.num_nodes, self.device.node_list("frontier"),
-                self._counts, senders.size_at, block.row_base, block.indptr, block.indices,
-                self.device.stamps("touched"), self._touch_epoch,
-                self.device.node_list("touched"), at + TOUCHED, mapping="warp",
-            )  # fmt: skip
+                "mark_neighbors",
+                self.num_nodes,
+                self.device.node_list("frontier"),
+                self._counts,
+                senders.size_at,
+                block.row_base,
+                block.indptr,
+                block.indices,
+                self.device.stamps("touched"),
+                self._touch_epoch,
+                self.device.node_list("touched"),
+                at + TOUCHED,
+                mapping="warp",
+            )
         block = self.rows.block(pull_directions(self.topology, phase)[0])
         mapping = self.mappings.sparse(phase)
         mapping = "warp" if mapping == "edge" else mapping
@@ -187,17 +207,25 @@ class Enqueuer:
         self._update_touched("pull", phase, block, mapping, at, phase.buffered, arguments)
 
     def _update_touched(
-        self, kernel: str, phase: PhasePlan, block: DeviceBlock | None, mapping: str,
-        at: int, copied: frozenset[str], arguments: dict[str, Any],
-    ) -> None:  # fmt: skip
+        self,
+        kernel: str,
+        phase: PhasePlan,
+        block: DeviceBlock | None,
+        mapping: str,
+        at: int,
+        copied: frozenset[str],
+        arguments: dict[str, Any],
+    ) -> None:
         """Update the touched nodes; those that change are the next list."""
         for name in copied:
             self.memory.copy(self.device.states[name], self.device.next_of(name))
         arguments = arguments | self._update_arguments(at, listing=True)
         arguments |= {
-            "nodes": self.device.node_list("touched"), "sizes": self._counts,
-            "size_at": at + TOUCHED, "listed": True,
-        }  # fmt: skip
+            "nodes": self.device.node_list("touched"),
+            "sizes": self._counts,
+            "size_at": at + TOUCHED,
+            "listed": True,
+        }
         arguments |= self._touch_arguments(at, touching=False)
         in_place = phase.buffered - copied
         if block is None:
@@ -219,18 +247,22 @@ class Enqueuer:
             return
         first, second = (self.rows.block(direction) for direction in directions)
         more = {
-            "both": True, "other_indptr": second.indptr, "other_indices": second.indices,
+            "both": True,
+            "other_indptr": second.indptr,
+            "other_indices": second.indices,
             "scratch": self.device.scratch(
                 "mode", first.num_edges + second.num_edges, dtype
             ),
-        }  # fmt: skip
+        }
         tell(self.launcher, "pull", phase, second, mapping, arguments)
         self._over_rows("pull", phase, first, mapping, arguments | more)
 
     def _send(self, phase: PhasePlan, arguments: dict[str, Any]) -> None:
-        self.launcher.launch(DeviceLaunch(
-            kernel="send", phase=phase, items=self.num_nodes, arguments=arguments
-        ))  # fmt: skip
+        self.launcher.launch(
+            DeviceLaunch(
+                kernel="send", phase=phase, items=self.num_nodes, arguments=arguments
+            )
+        )
 
     def _end_dense(self, phase: PhasePlan) -> None:
         if phase.kind == "local":
@@ -242,13 +274,22 @@ class Enqueuer:
     # ---- over rows by a mapping
 
     def _over_rows(
-        self, kernel: str, phase: PhasePlan, block: DeviceBlock, mapping: str,
-        arguments: dict[str, Any], in_place: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
+        self,
+        kernel: str,
+        phase: PhasePlan,
+        block: DeviceBlock,
+        mapping: str,
+        arguments: dict[str, Any],
+        in_place: frozenset[str] = frozenset(),
+    ) -> None:
         """Run a kernel over the rows of a block, or over those listed in ``nodes``."""
         listed = "size_at" in arguments
-        default = {"nodes": self.device.node_list("frontier"), "sizes": self._counts,
-                   "size_at": 0, "listed": False}  # fmt: skip
+        default = {
+            "nodes": self.device.node_list("frontier"),
+            "sizes": self._counts,
+            "size_at": 0,
+            "listed": False,
+        }
         arguments = default | arguments
         items = self.num_nodes if listed else block.num_rows
         tell(self.launcher, kernel, phase, block, mapping, arguments)
@@ -264,9 +305,11 @@ class Enqueuer:
         mappings = ("thread", "block", "block") if phase.kind == "mode" else _TWC
         for i, (bin_name, by) in enumerate(zip(_TWC, mappings, strict=True)):
             part = arguments | {
-                "nodes": self.device.node_list(f"bin {bin_name}"), "sizes": sizes,
-                "size_at": i, "listed": True,
-            }  # fmt: skip
+                "nodes": self.device.node_list(f"bin {bin_name}"),
+                "sizes": sizes,
+                "size_at": i,
+                "listed": True,
+            }
             self._update(f"{kernel}_{by}", phase, block, by, items, part, in_place)
 
     def _binned(self, block: DeviceBlock, arguments: dict[str, Any]) -> Any:
@@ -274,29 +317,56 @@ class Enqueuer:
         self.memory.write(np.zeros(3, dtype=np.int64), self._bin_sizes)
         bins = [self.device.node_list(f"bin {name}") for name in _TWC]
         self.launcher.launch_common(
-            "bin_nodes", self.num_nodes, arguments["nodes"], arguments["sizes"],
-            arguments["size_at"], arguments["listed"], block.row_base, block.num_rows,
-            block.indptr, self.launcher.shape.block, *bins, self._bin_sizes, 0,
-        )  # fmt: skip
+            "bin_nodes",
+            self.num_nodes,
+            arguments["nodes"],
+            arguments["sizes"],
+            arguments["size_at"],
+            arguments["listed"],
+            block.row_base,
+            block.num_rows,
+            block.indptr,
+            self.launcher.shape.block,
+            *bins,
+            self._bin_sizes,
+            0,
+        )
         return self._bin_sizes
 
     def _update(
-        self, kernel: str, phase: PhasePlan, block: DeviceBlock | None, mapping: str,
-        items: int, arguments: dict[str, Any], in_place: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
+        self,
+        kernel: str,
+        phase: PhasePlan,
+        block: DeviceBlock | None,
+        mapping: str,
+        items: int,
+        arguments: dict[str, Any],
+        in_place: frozenset[str] = frozenset(),
+    ) -> None:
         """Launch a kernel; its warps' parts of the totals come after those before."""
-        default = {"nodes": self.device.node_list("frontier"), "sizes": self._counts,
-                   "size_at": 0, "listed": False}  # fmt: skip
+        default = {
+            "nodes": self.device.node_list("frontier"),
+            "sizes": self._counts,
+            "size_at": 0,
+            "listed": False,
+        }
         arguments = default | arguments
         arguments["part_base"] = self._used_parts
         if self.counters.num_totals:
             warps = self.launcher.shape.max_blocks * self.launcher.shape.block // 32
             length = (self._used_parts + warps) * self.counters.num_totals
             arguments["partial"] = self._partial(length)
-        used = self.launcher.launch(DeviceLaunch(
-            kernel=kernel, phase=phase, mapping=mapping, items=items, block=block,
-            in_place=in_place, arguments=arguments,
-        ))  # fmt: skip
+        used = self.launcher.launch(
+            DeviceLaunch(
+                kernel=kernel,
+                phase=phase,
+                mapping=mapping,
+                items=items,
+                block=block,
+                in_place=in_place,
+                arguments=arguments,
+            )
+        )
         if self.launcher.takes(kernel, phase, "partial"):
             self._used_parts += used
 
@@ -314,10 +384,15 @@ class Enqueuer:
         if phase.functions["aggregate"] is None or not self._used_parts:
             return
         self.launcher.launch_common(
-            "reduce_totals", 1, self._partial(1), self._used_parts,
-            self.counters.num_totals, self.counters.operations,
-            self.counters.totals, blocks=1,
-        )  # fmt: skip
+            "reduce_totals",
+            1,
+            self._partial(1),
+            self._used_parts,
+            self.counters.num_totals,
+            self.counters.operations,
+            self.counters.totals,
+            blocks=1,
+        )
         self._used_parts = 0
 
     def _offsets(self, arguments: dict[str, Any], block: DeviceBlock) -> Any:
@@ -326,8 +401,14 @@ class Enqueuer:
             "offsets", self.num_nodes + 1 + self._scan_blocks, np.int64
         )
         segments = offsets[self.num_nodes + 1 :]
-        which = (arguments["nodes"], arguments["sizes"], arguments["size_at"],
-                 block.row_base, block.indptr, segments)  # fmt: skip
+        which = (
+            arguments["nodes"],
+            arguments["sizes"],
+            arguments["size_at"],
+            block.row_base,
+            block.indptr,
+            segments,
+        )
         n = self.num_nodes
         self.launcher.launch_common("sum_segments", n, *which, blocks=self._scan_blocks)
         self.launcher.launch_common(
@@ -345,9 +426,15 @@ class Enqueuer:
             return
         listed = self.device.node_list("frontier")
         self.launcher.launch_common(
-            "list_stamped", self.num_nodes, self.device.stamps("active"), frontier.epoch,
-            self.num_nodes, listed, self._counts, COMPACTED,
-        )  # fmt: skip
+            "list_stamped",
+            self.num_nodes,
+            self.device.stamps("active"),
+            frontier.epoch,
+            self.num_nodes,
+            listed,
+            self._counts,
+            COMPACTED,
+        )
         frontier.is_listed, frontier.size_at = True, COMPACTED
 
     def _sender_arguments(self, frontier: DeviceFrontier) -> dict[str, Any]:
@@ -355,9 +442,14 @@ class Enqueuer:
         if not frontier.everyone and frontier.epoch is None:
             self._epoch += 1
             self.launcher.launch_common(
-                "stamp_listed", self.num_nodes, self.device.node_list("frontier"),
-                self._counts, frontier.size_at, self.device.stamps("active"), self._epoch,
-            )  # fmt: skip
+                "stamp_listed",
+                self.num_nodes,
+                self.device.node_list("frontier"),
+                self._counts,
+                frontier.size_at,
+                self.device.stamps("active"),
+                self._epoch,
+            )
             frontier.epoch = self._epoch
         epoch = -2 if frontier.everyone else frontier.epoch
         active = self.device.stamps("active")
@@ -365,14 +457,22 @@ class Enqueuer:
 
     def _update_arguments(self, at: int, *, listing: bool) -> dict[str, Any]:
         return {
-            "counts": self._counts, "at": at, "next_at": at + WIDTH, "listing": listing,
-            "changed": self.device.stamps("changed"), "next_epoch": self._epoch + 1,
-            "next_list": self.device.node_list("next"), "totals": self.counters.totals,
-        }  # fmt: skip
+            "counts": self._counts,
+            "at": at,
+            "next_at": at + WIDTH,
+            "listing": listing,
+            "changed": self.device.stamps("changed"),
+            "next_epoch": self._epoch + 1,
+            "next_list": self.device.node_list("next"),
+            "totals": self.counters.totals,
+        }
 
     def _touch_arguments(self, at: int, *, touching: bool) -> dict[str, Any]:
         return {
-            "touched": self.device.stamps("touched"), "touch_epoch": self._touch_epoch,
-            "touching": touching, "touched_list": self.device.node_list("touched"),
-            "counts": self._counts, "at": at,
-        }  # fmt: skip
+            "touched": self.device.stamps("touched"),
+            "touch_epoch": self._touch_epoch,
+            "touching": touching,
+            "touched_list": self.device.node_list("touched"),
+            "counts": self._counts,
+            "at": at,
+        }

@@ -20,9 +20,13 @@ class FusedEnqueuer(Enqueuer):
         """Make the frontier a list, whose length is the first counter."""
         if frontier.everyone:
             self.launcher.launch_common(
-                "list_everyone", self.num_nodes, self.device.node_list("frontier"),
-                self.num_nodes, self.counters.counts, SIZE,
-            )  # fmt: skip
+                "list_everyone",
+                self.num_nodes,
+                self.device.node_list("frontier"),
+                self.num_nodes,
+                self.counters.counts,
+                SIZE,
+            )
         else:
             self._ensure_listed(frontier)  # as many as the first counter says
 
@@ -34,9 +38,11 @@ class FusedEnqueuer(Enqueuer):
         arguments = self._update_arguments(0, listing=True)
         arguments |= self._touch_arguments(0, touching=True)
         arguments |= {
-            "nodes": self.device.node_list("frontier"), "edge_limit": edge_limit,
-            "touch_epoch": self._touch_epoch + 1, "num_sides": 1 + len(others),
-        }  # fmt: skip
+            "nodes": self.device.node_list("frontier"),
+            "edge_limit": edge_limit,
+            "touch_epoch": self._touch_epoch + 1,
+            "num_sides": 1 + len(others),
+        }
         arguments |= _sides("first", first) | _sides("second", (others or [first])[0])
         self._touch_epoch += max_steps
         self._many("push", phase, mapping, max_steps, first, arguments)
@@ -53,9 +59,14 @@ class FusedEnqueuer(Enqueuer):
         self._many("pull", phase, mapping, max_steps, block, arguments)
 
     def _many(
-        self, mode: str, phase: PhasePlan, mapping: str, max_steps: int, block: DeviceBlock,
+        self,
+        mode: str,
+        phase: PhasePlan,
+        mapping: str,
+        max_steps: int,
+        block: DeviceBlock,
         arguments: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         num_totals = self.counters.num_totals
         default = {"nodes": self.device.node_list("frontier")}
         arguments = default | arguments | {"max_steps": max_steps}
@@ -66,10 +77,17 @@ class FusedEnqueuer(Enqueuer):
                 "operations": self.counters.operations,
                 "totals_log": self._totals_log(max_steps),
             }
-        self.launcher.launch(DeviceLaunch(
-            kernel=f"{mode}_fused_{mapping}", phase=phase, mapping=mapping,
-            items=self.num_nodes, block=block, arguments=arguments, cooperative=True,
-        ))  # fmt: skip
+        self.launcher.launch(
+            DeviceLaunch(
+                kernel=f"{mode}_fused_{mapping}",
+                phase=phase,
+                mapping=mapping,
+                items=self.num_nodes,
+                block=block,
+                arguments=arguments,
+                cooperative=True,
+            )
+        )
 
     def many_totals(self, num_steps: int) -> Any:
         """Return the totals of so many supersteps, float64 ``[num_steps, num_totals]``."""

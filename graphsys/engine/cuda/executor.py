@@ -63,9 +63,14 @@ class DeviceExecutor(Executor):
     ) -> None:
         check_strategy(strategy)
         super().__init__(
-            program, plan, {}, topology, MemoryRows(topology), num_threads=1,
+            program,
+            plan,
+            {},
+            topology,
+            MemoryRows(topology),
+            num_threads=1,
             max_supersteps=max_supersteps,
-        )  # fmt: skip
+        )
         if device_memory is None:
             free = free_memory()
             device_memory = None if free is None else int(_SHARE * free)
@@ -82,9 +87,13 @@ class DeviceExecutor(Executor):
                 )
         rows = self.rows = DeviceRows(topology, memory, budget)
         launcher = DeviceLauncher(
-            program, module.KERNELS, module.COMMON, self.arrays, memory,
+            program,
+            module.KERNELS,
+            module.COMMON,
+            self.arrays,
+            memory,
             shape or default_shape(),
-        )  # fmt: skip
+        )
         self.launcher = launcher
         self.at.totals = launcher.totals
         self.device_steps = DeviceSupersteps(

@@ -161,9 +161,12 @@ class FusedRuns:
         return counts
 
     def _steps(
-        self, phase: PhasePlan, senders: DeviceFrontier, counts: Array,
+        self,
+        phase: PhasePlan,
+        senders: DeviceFrontier,
+        counts: Array,
         totals: Array | None,
-    ) -> list[SpeculativeSuperstep]:  # fmt: skip
+    ) -> list[SpeculativeSuperstep]:
         num_nodes, last = self.enqueuer.num_nodes, len(counts) - 1
         pushes = phase.spec.schedule == "changed"
         mapping = self.enqueuer.mappings.fused(phase)
@@ -178,7 +181,9 @@ class FusedRuns:
                 following = DeviceFrontier(num_nodes, sent, messages, everyone=True)
             changed = int(counts[number, CHANGED])
             step = StepResult(name, sent, messages, changed, following)
-            found.append(SpeculativeSuperstep(step, None if totals is None else totals[number]))
+            found.append(
+                SpeculativeSuperstep(step, None if totals is None else totals[number])
+            )
             sent, messages = following.count, following.edges
         return found
 

@@ -30,15 +30,28 @@ FUSED_MAPPINGS = ("thread", "warp")
 """Who visits a row inside a fused kernel; a block's shared memory would be another's."""
 
 _OWN = frozenset(
-    ("at", "next_at", "size_at", "sizes", "row_base", "listed", "listing", "touching",
-     "part_base")
-)  # fmt: skip
+    (
+        "at",
+        "next_at",
+        "size_at",
+        "sizes",
+        "row_base",
+        "listed",
+        "listing",
+        "touching",
+        "part_base",
+    )
+)
 """Arguments of the parts that the loop sets itself."""
 
 _HEAD = (
-    "grid = cuda.cg.this_grid()", "sizes = counts", "row_base = np.int64(0)",
-    "part_base = np.int64(0)", "at = np.int64(0)", "done = np.int64(0)",
-)  # fmt: skip
+    "grid = cuda.cg.this_grid()",
+    "sizes = counts",
+    "row_base = np.int64(0)",
+    "part_base = np.int64(0)",
+    "at = np.int64(0)",
+    "done = np.int64(0)",
+)
 _TAIL = ("if cuda.grid(1) == 0:", f"    counts[{STEPS}] = done")
 
 

@@ -113,8 +113,14 @@ class DeviceLauncher(Launcher):
             observe(CLOCKS, lambda: clocks.read(name, grid))
         return warps
 
-    def launch_common(self, name: str, items: int, *values: Any, mapping: str = "thread",
-                      blocks: int | None = None) -> None:  # fmt: skip
+    def launch_common(
+        self,
+        name: str,
+        items: int,
+        *values: Any,
+        mapping: str = "thread",
+        blocks: int | None = None,
+    ) -> None:
         """Launch a kernel that all programs share, with its arguments in order."""
         grid = blocks or self._grid(DeviceLaunch(kernel=name, items=items, mapping=mapping))
         self._start(name, self._common[name], grid, list(values))

@@ -27,19 +27,44 @@ from graphsys.engine.cuda.disassembly import count_kinds, count_lines, disassemb
 from graphsys.generated.modules import load_module
 
 _ARRAYS = {
-    "nodes": "id", "next_list": "id", "touched_list": "id", "senders_list": "id",
-    "small": "id", "medium": "id", "large": "id",
-    "sizes": "int64", "counts": "int64", "bin_sizes": "int64", "offsets": "int64",
-    "segments": "int64", "active": "int32", "changed": "int32", "touched": "int32",
-    "senders": "int32", "stamps": "int32", "partial": "float64", "totals": "float64",
-    "operations": "int32", "totals_log": "float64", "clock_records": "int64",
-    "lane_steps": "int64", "indices": "uint32",
-    "other_indices": "uint32", "indptr": "uint32", "other_indptr": "uint32",
-}  # fmt: skip
+    "nodes": "id",
+    "next_list": "id",
+    "touched_list": "id",
+    "senders_list": "id",
+    "small": "id",
+    "medium": "id",
+    "large": "id",
+    "sizes": "int64",
+    "counts": "int64",
+    "bin_sizes": "int64",
+    "offsets": "int64",
+    "segments": "int64",
+    "active": "int32",
+    "changed": "int32",
+    "touched": "int32",
+    "senders": "int32",
+    "stamps": "int32",
+    "partial": "float64",
+    "totals": "float64",
+    "operations": "int32",
+    "totals_log": "float64",
+    "clock_records": "int64",
+    "lane_steps": "int64",
+    "indices": "uint32",
+    "other_indices": "uint32",
+    "indptr": "uint32",
+    "other_indptr": "uint32",
+}
 _FLAGS = (
-    "everyone", "listed", "listing", "touching", "both", "edge_forward", "reverse_forward",
+    "everyone",
+    "listed",
+    "listing",
+    "touching",
+    "both",
+    "edge_forward",
+    "reverse_forward",
     "stop_when_same",
-)  # fmt: skip
+)
 
 
 def compile_program(
@@ -129,8 +154,9 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
 
     from graphsys.kernels.cuda.common import COMMON
 
-    dtypes = {name: id_dtype if kind == "id" else np.dtype(kind)
-              for name, kind in _ARRAYS.items()}  # fmt: skip
+    dtypes = {
+        name: id_dtype if kind == "id" else np.dtype(kind) for name, kind in _ARRAYS.items()
+    }
     typed = []
     for name, function in COMMON.items():
         own = dict(dtypes)

@@ -15,8 +15,11 @@ LOOPS = {
     "warp": "for k in range(cuda.grid(1) // 32, total, cuda.gridsize(1) // 32):",
     "block": "for k in range(cuda.blockIdx.x, total, cuda.gridDim.x):",
 }
-PLACES = {"thread": ("0", "1"), "warp": ("lane", "32"),
-           "block": ("cuda.threadIdx.x", "cuda.blockDim.x")}  # fmt: skip
+PLACES = {
+    "thread": ("0", "1"),
+    "warp": ("lane", "32"),
+    "block": ("cuda.threadIdx.x", "cuda.blockDim.x"),
+}
 _BEGIN_CLOCK = (
     "    lanes_seen = cuda.shared.array(33, np.int32)",
     "    clock_begin = begin_clock(lanes_seen)",

@@ -93,9 +93,15 @@ class DeviceRows:
             csr = self.topology.csr(direction)
             columns = {n: self.memory.upload(c) for n, c in csr.columns().items()}
             self._resident[direction] = DeviceBlock(
-                (direction,), direction, 0, csr.num_nodes, csr.num_edges,
-                self.memory.upload(csr.indptr), self.memory.upload(csr.indices), columns,
-            )  # fmt: skip
+                (direction,),
+                direction,
+                0,
+                csr.num_nodes,
+                csr.num_edges,
+                self.memory.upload(csr.indptr),
+                self.memory.upload(csr.indices),
+                columns,
+            )
         return self._resident[direction]
 
     def _same(self, direction: Direction) -> Direction:
@@ -156,9 +162,16 @@ class _Streamed:
         slot.loaded.record(slot.stream)
         columns = {name: slot.device[name] for name in self.csr.columns()}
         return DeviceBlock(
-            (self.direction, number), self.direction, low, high - low, last - first,
-            slot.device["indptr"], slot.device["indices"], columns, first,
-        )  # fmt: skip
+            (self.direction, number),
+            self.direction,
+            low,
+            high - low,
+            last - first,
+            slot.device["indptr"],
+            slot.device["indices"],
+            columns,
+            first,
+        )
 
 
 class _Slot:

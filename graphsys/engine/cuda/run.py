@@ -64,10 +64,16 @@ def run_on_device(
         max_fused = 1
     loaded = time.perf_counter()
     executor = DeviceExecutor(
-        program, plan, module, topology, strategy=strategy, shape=shape,
+        program,
+        plan,
+        module,
+        topology,
+        strategy=strategy,
+        shape=shape,
         device_memory=None if device_memory is None else parse_bytes(device_memory),
-        max_supersteps=max_supersteps, max_fused=max_fused,
-    )  # fmt: skip
+        max_supersteps=max_supersteps,
+        max_fused=max_fused,
+    )
     progress.stage(plan.spec.name, None, "supersteps")
     try:
         executor.prepare()

@@ -176,9 +176,13 @@ class DeviceSupersteps:
         return max(min(limit, self._ahead), 1)
 
     def _collect(
-        self, phase: PhasePlan, senders: DeviceFrontier, first: DeviceFrontier, mode: str,
+        self,
+        phase: PhasePlan,
+        senders: DeviceFrontier,
+        first: DeviceFrontier,
+        mode: str,
         num_steps: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Read the counters; note every superstep that had senders."""
         counts = self.enqueuer.counters.read(num_steps + 1)
         if phase.functions["aggregate"]:
@@ -205,7 +209,9 @@ class DeviceSupersteps:
             else:
                 frontier.count, frontier.edges = size, edges
             changed = int(counts[number, CHANGED])
-            self._ready.append(SpeculativeSuperstep(StepResult(name, sent, messages, changed, frontier)))
+            self._ready.append(
+                SpeculativeSuperstep(StepResult(name, sent, messages, changed, frontier))
+            )
             if is_last:
                 break
             if phase.spec.schedule == "changed":

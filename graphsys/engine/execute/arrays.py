@@ -174,10 +174,16 @@ class RunArrays:
             rows, other = self._edge_rows[own], self._edge_rows[back]
             begin = self.edge_base(own)
             match_entries(
-                rows.indptr, rows.indices, _weights(rows), other.indptr, other.indices,
-                _weights(other), other.indptr[:-1].astype(np.int64), self.edge_base(back),
+                rows.indptr,
+                rows.indices,
+                _weights(rows),
+                other.indptr,
+                other.indices,
+                _weights(other),
+                other.indptr[:-1].astype(np.int64),
+                self.edge_base(back),
                 places[begin : begin + rows.num_edges],
-            )  # fmt: skip
+            )
         return places
 
 

@@ -112,8 +112,11 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> MemoryP
     if mode is None:
         raise too_small(
             f"{plan.spec.name} on {estimate.num_nodes} nodes and {estimate.num_edges} "
-            "edges", needs, budget or 0, _why(estimate),
-        )  # fmt: skip
+            "edges",
+            needs,
+            budget or 0,
+            _why(estimate),
+        )
     unites, mapped = (
         estimate.must_unite,
         0 if estimate.rows.entries else estimate.index_bytes,
@@ -122,9 +125,11 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> MemoryP
     if mode == "memory" and overflows and not unites:
         mode = "streamed"  # the rows are mapped as they are: read them in order, once
     texts = row_texts(
-        estimate.index_bytes, is_mapped=mapped > 0, unites=unites,
+        estimate.index_bytes,
+        is_mapped=mapped > 0,
+        unites=unites,
         why=estimate.why_copied if estimate.rows.entries else "",
-    )  # fmt: skip
+    )
     return MemoryPlan(
         mode=mode,
         needs=needs,

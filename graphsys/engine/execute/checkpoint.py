@@ -178,8 +178,10 @@ class Checkpoints:
                 continue
             own = executor.arrays.put_back(key, array.dtype, len(array))
             if own.shape != array.shape or own.dtype != array.dtype:
-                raise self._corrupt(key, f"holds {array.dtype} {array.shape}, expected "
-                                         f"{own.dtype} {own.shape}")  # fmt: skip
+                raise self._corrupt(
+                    key,
+                    f"holds {array.dtype} {array.shape}, expected {own.dtype} {own.shape}",
+                )
             np.copyto(own, array)
         position = dict(content["position"])
         executor.at.totals.update(position.pop("totals"))

@@ -141,16 +141,24 @@ class Executor:
                 step = self.supersteps.run(phase, self.frontier)
                 compiling = self.compile_seconds - compiling
                 seen.add(
-                    mode=step.mode, senders=step.senders, messages=step.messages,
-                    changed=step.changed, compile_s=compiling,
-                )  # fmt: skip
+                    mode=step.mode,
+                    senders=step.senders,
+                    messages=step.messages,
+                    changed=step.changed,
+                    compile_s=compiling,
+                )
             seconds = time.perf_counter() - begin - observing_seconds() - compiling
             self.frontier = step.frontier
             self._advance(phase, step.changed)
             yield Superstep(
-                number, phase.spec.name, step.mode, step.senders, step.messages,
-                step.changed, seconds,
-            )  # fmt: skip
+                number,
+                phase.spec.name,
+                step.mode,
+                step.senders,
+                step.messages,
+                step.changed,
+                seconds,
+            )
 
     # ---- the end of phases, rounds and runs
 

@@ -153,8 +153,11 @@ class MemoryEstimate:
     def columns(self) -> dict[str, np.dtype[Any]]:
         """Dtypes of the edges' columns that the program reads."""
         names = {n for f in self._functions() for n in f.reads("edge", "reverse")}
-        return {n: self.plan.edge_columns[n] for n in EDGE_COLUMNS
-                if n in names and n in self.plan.edge_columns}  # fmt: skip
+        return {
+            n: self.plan.edge_columns[n]
+            for n in EDGE_COLUMNS
+            if n in names and n in self.plan.edge_columns
+        }
 
     @cached_property
     def index_bytes(self) -> int:
@@ -176,9 +179,11 @@ class MemoryEstimate:
         """Bytes of rows united, and made simple, beside the store's files."""
         if not self.is_simple:
             return united_bytes(
-                self.topology, sorted(self.directions), in_place=not self.must_unite,
+                self.topology,
+                sorted(self.directions),
+                in_place=not self.must_unite,
                 columns=tuple(self.columns),
-            )  # fmt: skip
+            )
         return simple_bytes(self.topology)
 
     @cached_property
@@ -194,8 +199,9 @@ class MemoryEstimate:
         """Bytes of one bucket's rows, cut for paged states."""
         if self.topology.graph is None:
             return 0
-        width = 4 + (8 + sum(d.itemsize for d in self.columns.values()) * 2
-                     if self.columns else 0)  # fmt: skip
+        width = 4 + (
+            8 + sum(d.itemsize for d in self.columns.values()) * 2 if self.columns else 0
+        )
         most = 0
         for direction in self.directions:
             for block in self._blocks(direction):

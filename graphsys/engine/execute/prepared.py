@@ -84,9 +84,13 @@ def prepare(
     plan, kernels, seconds = compile_program(program, topology, max_supersteps)
     choice = choose(plan, topology, budget)
     return PreparedProgram(
-        program=program, plan=plan, kernels=kernels, topology=topology, choice=choice,
+        program=program,
+        plan=plan,
+        kernels=kernels,
+        topology=topology,
+        choice=choice,
         seconds=seconds,
-    )  # fmt: skip
+    )
 
 
 def run_on_host(

@@ -334,9 +334,13 @@ class PagedRows(StreamRows):
             count = cut_rows(rows.ends, rows.indices, cursor, end, indptr, indices, places)
             columns = {n: read_only(c[places[:count]]) for n, c in rows.columns.items()}
             yield replace(
-                rows, key=("cut", rows.direction, offset), begins=begins, ends=ends,
-                indices=read_only(indices)[:count], columns=columns,
-            )  # fmt: skip
+                rows,
+                key=("cut", rows.direction, offset),
+                begins=begins,
+                ends=ends,
+                indices=read_only(indices)[:count],
+                columns=columns,
+            )
         self._leave([rows])
 
 
@@ -384,9 +388,15 @@ def united(
     ways = {rows.direction for rows in blocks}
     key, indptr = ("united", *sorted(map(str, ways))), read_only(indptr)
     return replace(
-        first, key=key, direction=ways.pop() if len(ways) == 1 else None, column_base=0,
-        begins=indptr[:-1], ends=indptr[1:], indices=read_only(indices), columns={},
-    ), None  # fmt: skip
+        first,
+        key=key,
+        direction=ways.pop() if len(ways) == 1 else None,
+        column_base=0,
+        begins=indptr[:-1],
+        ends=indptr[1:],
+        indices=read_only(indices),
+        columns={},
+    ), None
 
 
 def _arrays_of(blocks: Sequence[RowBlock]) -> Iterator[npt.NDArray[Any]]:

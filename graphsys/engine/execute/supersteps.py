@@ -126,9 +126,12 @@ class Supersteps:
     def _local(self, phase: PhasePlan, senders: Frontier) -> StepResult:
         changed = self._fresh_words(phase)
         launch = Launch(
-            kernel="apply", block=self.all_nodes, phase=phase, senders=senders,
+            kernel="apply",
+            block=self.all_nodes,
+            phase=phase,
+            senders=senders,
             extra={"changed": changed},
-        )  # fmt: skip
+        )
         parts = self.launcher.call(launch)
         self.arrays.swap(phase.buffered)
         return self._dense_step("local", phase, senders, parts, changed)
@@ -196,9 +199,12 @@ class Supersteps:
             extra = {"active": senders.words()[word:], "everyone": False}
         first = np.zeros(max(len(block.bounds) - 1, 1), dtype)
         launch = Launch(
-            kernel="same", block=block, phase=phase, senders=senders,
+            kernel="same",
+            block=block,
+            phase=phase,
+            senders=senders,
             extra={"first_0": first, **extra},
-        )  # fmt: skip
+        )
         num_sent, num_same = self.launcher.call(launch)[:, :2].T
         messages = first[: len(num_sent)][num_sent > 0]
         if not len(messages) or (num_sent != num_same).any():
@@ -245,9 +251,13 @@ class Supersteps:
         }
         for block, nodes in self._by_block(phase, senders):
             launch = Launch(
-                kernel="push", block=block, phase=phase, parallel=parallel, nodes=nodes,
+                kernel="push",
+                block=block,
+                phase=phase,
+                parallel=parallel,
+                nodes=nodes,
                 extra=extra,
-            )  # fmt: skip
+            )
             self.launcher.call(launch)
         touched = self.arrays.touched_list[: int(self._cursor[0])]
         return self._update("push", phase, senders, "apply", [(self.all_nodes, touched)])
@@ -260,9 +270,12 @@ class Supersteps:
         if any(self.rows.num_blocks(direction) != 1 for direction in directions):
             return False
         launch = Launch(
-            kernel="accepting", block=self.all_nodes, phase=phase, nodes=senders.listed(),
+            kernel="accepting",
+            block=self.all_nodes,
+            phase=phase,
+            nodes=senders.listed(),
             parallel=senders.count > _SMALL_WORK,
-        )  # fmt: skip
+        )
         return not self.launcher.call(launch)[:, 0].any()
 
     def _claim(self, phase: PhasePlan, senders: Frontier) -> StepResult:
@@ -278,9 +291,13 @@ class Supersteps:
         total = np.zeros(2)
         for block, nodes in self._by_block(phase, senders):
             launch = Launch(
-                kernel="claim", block=block, phase=phase, nodes=nodes, extra=extra,
+                kernel="claim",
+                block=block,
+                phase=phase,
+                nodes=nodes,
+                extra=extra,
                 parallel=senders.edges + senders.count > _SMALL_WORK,
-            )  # fmt: skip
+            )
             counts.fill(0)
             self.launcher.call(launch)
             total += counts.sum(axis=0)
@@ -302,10 +319,18 @@ class Supersteps:
             self._send(phase, senders)
         for block, nodes in self._by_block(phase, senders):
             self.launcher.run_alone(
-                mark_neighbors, nodes, len(nodes), block.begins, block.ends, block.indices,
-                block.row_base, block.column_base, self._touched,
-                self.arrays.touched_list, self._cursor,
-            )  # fmt: skip
+                mark_neighbors,
+                nodes,
+                len(nodes),
+                block.begins,
+                block.ends,
+                block.indices,
+                block.row_base,
+                block.column_base,
+                self._touched,
+                self.arrays.touched_list,
+                self._cursor,
+            )
         touched = self.arrays.touched_list[: int(self._cursor[0])]
         (direction,) = pull_directions(self.topology, phase)
         visits = self.rows.holding(direction, touched)
@@ -329,11 +354,15 @@ class Supersteps:
         parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
         for block, nodes in visits:
             launch = Launch(
-                kernel=kernel, block=block, phase=phase, nodes=nodes,
-                extra={"next_list": fresh}, in_place=phase.buffered - copied,
+                kernel=kernel,
+                block=block,
+                phase=phase,
+                nodes=nodes,
+                extra={"next_list": fresh},
+                in_place=phase.buffered - copied,
                 parallel=len(touched) > _SMALL_WORK // 8,
                 senders=senders if kernel == "pull" else None,
-            )  # fmt: skip
+            )
             parts.append(self.launcher.call(launch))
         self.arrays.swap(copied)
         self._clear_touched(touched)

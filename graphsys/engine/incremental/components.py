@@ -37,9 +37,11 @@ def wcc(topology: Topology, *, last: LastResult, num_threads: int | None = None)
     edges = last.edges
     if len(edges.removed_src):
         num_components = _split(
-            topology, component, np.append(edges.removed_src, edges.removed_dst),
+            topology,
+            component,
+            np.append(edges.removed_src, edges.removed_dst),
             num_components,
-        )  # fmt: skip
+        )
     parent = np.arange(num_components)
     kernels.join_components(component[edges.added_src], component[edges.added_dst], parent)
     rank, by_rank = topology.rank, topology.by_rank

@@ -36,9 +36,11 @@ class LastResult:
         """Return added and removed edges, each in both directions if undirected."""
         edges = self.edges
         found = {
-            "added_src": edges.added_src, "added_dst": edges.added_dst,
-            "removed_src": edges.removed_src, "removed_dst": edges.removed_dst,
-        }  # fmt: skip
+            "added_src": edges.added_src,
+            "added_dst": edges.added_dst,
+            "removed_src": edges.removed_src,
+            "removed_dst": edges.removed_dst,
+        }
         if is_directed:
             return found
         mirrored = {"src": "dst", "dst": "src"}

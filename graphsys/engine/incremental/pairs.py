@@ -68,9 +68,12 @@ def common_graph(topology: Topology, last: LastResult) -> CommonGraph:
         order = np.lexsort((dst, src))
         kernels.set_aside(simple.indptr, indices, src[order], dst[order], ends)
     return CommonGraph(
-        indptr=simple.indptr, ends=ends, indices=indices,
-        came=came, went=went,
-    )  # fmt: skip
+        indptr=simple.indptr,
+        ends=ends,
+        indices=indices,
+        came=came,
+        went=went,
+    )
 
 
 def _keys(src: Numbers, dst: Numbers, base: int) -> Numbers:

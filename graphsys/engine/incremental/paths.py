@@ -74,10 +74,15 @@ def _repaired(
     ends = last.ends(topology.is_directed)
     most = int(UNSETTLED_SHARE * topology.num_nodes)
     unsettled = kernels.repair_distances(
-        *_rows(topology, "out", is_weighted), *_rows(topology, "in", is_weighted),
-        ends["removed_src"], ends["removed_dst"], distinct(ends["added_dst"]), start,
-        most, distance,
-    )  # fmt: skip
+        *_rows(topology, "out", is_weighted),
+        *_rows(topology, "in", is_weighted),
+        ends["removed_src"],
+        ends["removed_dst"],
+        distinct(ends["added_dst"]),
+        start,
+        most,
+        distance,
+    )
     if unsettled < 0:
         return None
     if is_weighted:

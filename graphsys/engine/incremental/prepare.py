@@ -61,9 +61,13 @@ def prepare_from(
     parameters = parameters_of(function, options)
     found = read_last(last, name, parameters, topology)
     work = prepare_native(
-        name, getattr(module, name), topology,
-        {**options, "last": found, "num_threads": num_threads}, memory, _needed(name),
-    )  # fmt: skip
+        name,
+        getattr(module, name),
+        topology,
+        {**options, "last": found, "num_threads": num_threads},
+        memory,
+        _needed(name),
+    )
     text = f"from the last result: {found.edges.size} edges came or went since"
     choice = replace(work.choice, reasons=(text, *work.choice.reasons))
     return replace(work, choice=choice, parameters=parameters)

@@ -42,9 +42,13 @@ def apsp(
     began = time.perf_counter()
     if num > max_nodes:
         return Result(
-            source=lambda: _refuse(num, max_nodes), algorithm="apsp", supersteps=num,
-            seconds=0.0, pieces=lambda: _blocks(topology, num_threads), num_rows=num * num,
-        )  # fmt: skip
+            source=lambda: _refuse(num, max_nodes),
+            algorithm="apsp",
+            supersteps=num,
+            seconds=0.0,
+            pieces=lambda: _blocks(topology, num_threads),
+            num_rows=num * num,
+        )
     blocks = list(_blocks(topology, num_threads))
     return Result(
         source=pa.concat_tables(blocks),  # in chunks: as one it would be there twice

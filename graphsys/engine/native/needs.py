@@ -111,9 +111,12 @@ def _pagerank(facts: Facts) -> Need:
     rows = facts.both if weighted else ("in",)
     variant, columns = ("weighted", ("weight",)) if weighted else ("", ())
     return Need(
-        rows=rows, in_place=True, columns=columns, bytes=per_node * facts.nodes,
+        rows=rows,
+        in_place=True,
+        columns=columns,
+        bytes=per_node * facts.nodes,
         variant=variant,
-    )  # fmt: skip
+    )
 
 
 def _wcc(facts: Facts) -> Need:
@@ -144,9 +147,11 @@ def _sssp(facts: Facts) -> Need:
     if facts.topology.has_weight:
         pool = facts.threads * 4097 * 64 * 4
         return Need(
-            rows=facts.both, in_place=True, columns=("weight",),
+            rows=facts.both,
+            in_place=True,
+            columns=("weight",),
             bytes=34 * facts.nodes + pool,
-        )  # fmt: skip
+        )
     per_node = 22 * facts.nodes
     return Need(rows=facts.both, in_place=True, bytes=per_node, kernels="traversal")
 
@@ -159,9 +164,12 @@ def _k_core(facts: Facts) -> Need:
 def _triangles(facts: Facts) -> Need:
     per_node = max(20 + 8 * facts.threads, 40)
     return Need(
-        rows=facts.both, in_place=True, bytes=per_node * facts.nodes,
-        entries=4 * facts.simple_entries, copies=_BY_DEGREE,
-    )  # fmt: skip
+        rows=facts.both,
+        in_place=True,
+        bytes=per_node * facts.nodes,
+        entries=4 * facts.simple_entries,
+        copies=_BY_DEGREE,
+    )
 
 
 def _lcc(facts: Facts) -> Need:
@@ -171,9 +179,13 @@ def _lcc(facts: Facts) -> Need:
         return replace(found, rows=(), simple=True, bytes=found.bytes + extra)
     extra += facts.threads * facts.nodes
     return Need(
-        rows=facts.both, in_place=True, simple=True, bytes=found.bytes + extra,
-        entries=found.entries + 2 * facts.simple_entries, copies=_BY_DEGREE,
-    )  # fmt: skip
+        rows=facts.both,
+        in_place=True,
+        simple=True,
+        bytes=found.bytes + extra,
+        entries=found.entries + 2 * facts.simple_entries,
+        copies=_BY_DEGREE,
+    )
 
 
 def _diameter(facts: Facts) -> Need:

@@ -46,10 +46,17 @@ def pagerank(
 ) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.pagerank` tells of."""
     return pagerank_from(
-        None, topology, damping=damping, tolerance=tolerance, iterations=iterations,
-        max_supersteps=max_supersteps, personalization=personalization, weighted=weighted,
-        dtype=dtype, num_threads=num_threads,
-    )  # fmt: skip
+        None,
+        topology,
+        damping=damping,
+        tolerance=tolerance,
+        iterations=iterations,
+        max_supersteps=max_supersteps,
+        personalization=personalization,
+        weighted=weighted,
+        dtype=dtype,
+        num_threads=num_threads,
+    )
 
 
 def pagerank_from(
@@ -115,9 +122,16 @@ class _Iteration:
         self.bounds = self.rows.chunks()
         alone = np.zeros(len(self.bounds) - 1, dtype=np.int64)
         team.prepare(
-            start_evenly, degree, self.bounds, np.zeros(1, dtype=np.int64), 1.0 / num_nodes,
-            scale, self.scores, self.contributions, alone,
-        )  # fmt: skip
+            start_evenly,
+            degree,
+            self.bounds,
+            np.zeros(1, dtype=np.int64),
+            1.0 / num_nodes,
+            scale,
+            self.scores,
+            self.contributions,
+            alone,
+        )
         self.dangling = float(alone.sum()) / num_nodes
         if start is not None:
             self.scores[:] = start

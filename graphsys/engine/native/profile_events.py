@@ -25,12 +25,16 @@ def tell_all_rows(superstep: int, rows: Rows, value_bytes: int, key: Hashable) -
             "rows",
             lambda: [
                 RowVisit(
-                    superstep=superstep, kind="pull", lengths=rows.degrees(),
-                    starts=rows.begins, indices=rows.indices, value_bytes=value_bytes,
+                    superstep=superstep,
+                    kind="pull",
+                    lengths=rows.degrees(),
+                    starts=rows.begins,
+                    indices=rows.indices,
+                    value_bytes=value_bytes,
                     key=(key, id(rows.begins)),
                 )
             ],
-        )  # fmt: skip
+        )
 
 
 def tell_push(
@@ -46,11 +50,15 @@ def tell_push(
         "rows",
         lambda: [
             RowVisit(
-                superstep=superstep, kind="push", lengths=lengths, starts=starts,
-                indices=rows.indices, value_bytes=value_bytes,
+                superstep=superstep,
+                kind="push",
+                lengths=lengths,
+                starts=starts,
+                indices=rows.indices,
+                value_bytes=value_bytes,
             )
         ],
-    )  # fmt: skip
+    )
 
 
 def tell_search(superstep: int, rows: Rows, seen: Words, senders: Words) -> None:
@@ -61,19 +69,28 @@ def tell_search(superstep: int, rows: Rows, seen: Words, senders: Words) -> None
         find_trips(rows.begins, rows.ends, rows.indices, seen, senders, trips)
         return [
             RowVisit(
-                superstep=superstep, kind="pull", lengths=trips, starts=rows.begins,
-                indices=rows.indices, value_bytes=_BIT,
+                superstep=superstep,
+                kind="pull",
+                lengths=trips,
+                starts=rows.begins,
+                indices=rows.indices,
+                value_bytes=_BIT,
             )
-        ]  # fmt: skip
+        ]
 
     count("edges", rows.num_edges, at_most=True)
     observe("rows", make)
 
 
 def tell_levels(
-    began_ns: int, rows: Rows, queue: npt.NDArray[Any], distance: npt.NDArray[Any],
-    begin: int, end: int, kernel: str,
-) -> None:  # fmt: skip
+    began_ns: int,
+    rows: Rows,
+    queue: npt.NDArray[Any],
+    distance: npt.NDArray[Any],
+    begin: int,
+    end: int,
+    kernel: str,
+) -> None:
     """Tell of levels that one call of a kernel has pushed, now that it is done.
 
     Args:
@@ -99,6 +116,12 @@ def tell_levels(
         sent = int((rows.ends[nodes[low:high]].astype(np.int64) - starts).sum())
         # one call, several supersteps: only a lone one has a time of its own
         ended(
-            "superstep", began_ns, took if first == last else None, number=level,
-            phase="", mode="push", senders=high - low, messages=sent,
-        )  # fmt: skip
+            "superstep",
+            began_ns,
+            took if first == last else None,
+            number=level,
+            phase="",
+            mode="push",
+            senders=high - low,
+            messages=sent,
+        )

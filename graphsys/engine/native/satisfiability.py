@@ -91,9 +91,11 @@ class Formula:
         signs = 1.0 - 2.0 * (self.literals & 1)
         num = self.num_variables
         return Topology.from_edges(
-            num + self.clause_of.astype(np.int64), self.literals.astype(np.int64) >> 1,
-            num + self.num_clauses, weight=signs,
-        )  # fmt: skip
+            num + self.clause_of.astype(np.int64),
+            self.literals.astype(np.int64) >> 1,
+            num + self.num_clauses,
+            weight=signs,
+        )
 
 
 class _Decimation:
@@ -115,9 +117,15 @@ class _Decimation:
         while True:
             queue[: len(chosen)] = chosen
             failed = propagate(
-                formula.clauses, formula.literals, *formula.by_literal, is_true,
-                is_satisfied, num_left, queue, len(chosen),
-            )  # fmt: skip
+                formula.clauses,
+                formula.literals,
+                *formula.by_literal,
+                is_true,
+                is_satisfied,
+                num_left,
+                queue,
+                len(chosen),
+            )
             if failed >= 0 or is_satisfied.all():
                 break
             rest, variables = formula.without(is_satisfied, is_true)
@@ -136,9 +144,14 @@ class _Decimation:
             rest, variables = formula.without(is_satisfied, is_true)
         part = found[variables]
         walk_sat(
-            rest.clauses, rest.literals, *rest.by_literal, part, _NOISE, most_flips,
+            rest.clauses,
+            rest.literals,
+            *rest.by_literal,
+            part,
+            _NOISE,
+            most_flips,
             np.uint64(draws.integers(1 << 62)),
-        )  # fmt: skip
+        )
         found[variables] = part
         return found
 
@@ -186,8 +199,9 @@ def survey_propagation(
         search = _Decimation(formula, seed + attempt, num_threads)
         found = search.solve(fraction, tolerance, flips)
         supersteps, compiling = (
-            supersteps + search.supersteps, compiling + search.compile_seconds
-        )  # fmt: skip
+            supersteps + search.supersteps,
+            compiling + search.compile_seconds,
+        )
         failed = int(formula.unsatisfied(found).sum())
         if failed < left:
             best, left = found, failed

@@ -224,9 +224,13 @@ class _Stepping:
     def _step_together(self) -> int:
         """Go from bin to bin with all threads, while that is worth it."""
         arguments = (
-            self.rows, *self.state, self.meeting, self.pieces,
-            TEAM_NODES * self.team.num_threads, MOST_TEAM_NODES,
-        )  # fmt: skip
+            self.rows,
+            *self.state,
+            self.meeting,
+            self.pieces,
+            TEAM_NODES * self.team.num_threads,
+            MOST_TEAM_NODES,
+        )
         compile_first(team_kernels.step_bins, 0, *arguments)
         return int(self.team.run(team_kernels.step_bins, *arguments)[0])
 

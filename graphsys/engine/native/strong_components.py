@@ -20,10 +20,14 @@ def scc(topology: Topology, *, num_threads: int | None = None) -> Result:
             root = np.zeros(out.num_nodes, dtype=out.indices.dtype)
             stack = np.empty_like(root)
             found = kernels.find_strong_components(
-                out.begins, out.ends, out.indices, root, stack,
+                out.begins,
+                out.ends,
+                out.indices,
+                root,
+                stack,
                 np.empty(out.num_nodes, dtype=out.begins.dtype),
                 np.empty(out.num_nodes, dtype=np.bool_),
-            )  # fmt: skip
+            )
             kernels.name_by_first(root, found, stack)
             del stack
         else:

@@ -145,6 +145,7 @@ class _Oriented:
         return balanced_chunks(self.minus_indptr, 1024, align=1)
 
 
+# long: one pass with what its loop shares
 def _orient(
     rows: SimpleRows, values: npt.NDArray[Any], team: ThreadTeam, allocate: Allocate
 ) -> _Oriented:
@@ -158,9 +159,15 @@ def _orient(
     plus_indptr = np.zeros(num_nodes + 1, dtype=np.int64)
     minus_indptr = np.zeros(num_nodes + 1, dtype=np.int64)
     team.run(
-        kernels.count_larger, *arrays, label, rows.out.chunks(), _counter(), degrees,
-        plus_indptr, minus_indptr,
-    )  # fmt: skip
+        kernels.count_larger,
+        *arrays,
+        label,
+        rows.out.chunks(),
+        _counter(),
+        degrees,
+        plus_indptr,
+        minus_indptr,
+    )
     del degrees
     np.cumsum(plus_indptr, out=plus_indptr)
     np.cumsum(minus_indptr, out=minus_indptr)
@@ -168,18 +175,33 @@ def _orient(
     minus_values = allocate(len(minus) if len(values) else 0, values.dtype)
     chunks = balanced_chunks(plus_indptr + minus_indptr, align=1)
     team.run(
-        kernels.fill_minus, *arrays, label, node, chunks, _counter(), minus_indptr, minus,
-        values, minus_values,
-    )  # fmt: skip
+        kernels.fill_minus,
+        *arrays,
+        label,
+        node,
+        chunks,
+        _counter(),
+        minus_indptr,
+        minus,
+        values,
+        minus_values,
+    )
     del node
     plus = allocate(len(minus), minus.dtype)
     plus_values = allocate(len(minus_values), minus_values.dtype)
     num_ranges = max(team.num_threads, len(minus) // RANGE_ENTRIES)
     ranges = balanced_chunks(plus_indptr, num_ranges, align=1)
     team.run(
-        kernels.fill_plus, minus_indptr, minus, ranges, _counter(), plus_indptr.copy(),
-        plus, minus_values, plus_values,
-    )  # fmt: skip
+        kernels.fill_plus,
+        minus_indptr,
+        minus,
+        ranges,
+        _counter(),
+        plus_indptr.copy(),
+        plus,
+        minus_values,
+        plus_values,
+    )
     return _Oriented(
         label=label,
         plus_indptr=plus_indptr,

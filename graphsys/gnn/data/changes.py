@@ -69,6 +69,8 @@ def changes_of(
     is_kept = drawn >= 0
     src, dst, is_burst, drawn = (a[is_kept] for a in (src, dst, is_burst, drawn))
     return SnapshotPairs(
-        src=np.tile(src, 2), dst=np.concatenate([dst, drawn]),
-        is_link=np.arange(2 * len(src)) < len(src), is_burst=np.tile(is_burst, 2),
-    )  # fmt: skip
+        src=np.tile(src, 2),
+        dst=np.concatenate([dst, drawn]),
+        is_link=np.arange(2 * len(src)) < len(src),
+        is_burst=np.tile(is_burst, 2),
+    )

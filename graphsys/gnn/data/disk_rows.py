@@ -118,9 +118,15 @@ class RowFiles:
     def read(self, rows: Ints, out: Floats, states: Floats) -> None:
         """Read rows ``[n, dim]`` and states ``[n]``, given their numbers ``[n]``."""
         read_rows(
-            rows, self._place_of, self._addresses, self._bits, self._key, _SCALE, out,
+            rows,
+            self._place_of,
+            self._addresses,
+            self._bits,
+            self._key,
+            _SCALE,
+            out,
             states,
-        )  # fmt: skip
+        )
 
     def touch(self, rows: Ints) -> None:
         """Have the pages of rows in memory, for they are read soon."""

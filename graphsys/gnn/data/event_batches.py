@@ -92,10 +92,13 @@ class EventLoader:
     def make(self, seeds: EventSeeds, *, epoch: int, number: int) -> Batch:
         """Return the batch of some seeds."""
         return Batch(
-            number=number, seeds=seeds, x={EVENTS: seeds}, hops=[],
+            number=number,
+            seeds=seeds,
+            x={EVENTS: seeds},
+            hops=[],
             places={name: torch.arange(len(nodes)) for name, nodes in seeds.items()},
             num_edges=seeds.end - seeds.begin,
-        )  # fmt: skip
+        )
 
     def release(self, batch: Batch) -> None:
         """Do nothing: a batch has no buffers."""

@@ -137,13 +137,20 @@ def read_events(graph: Graph, config: GnnConfig) -> EventStream:
     num_src, num_dst = (graph.num_nodes_of(n) for n in (kind.src_type, kind.dst_type))
     first_dst = 0 if is_one else num_src
     return EventStream(
-        edge_type=name, src_type=kind.src_type, dst_type=kind.dst_type,
-        is_directed=graph.is_directed_type(name), src=src[order],
-        dst=dst[order] + first_dst, time=time, features=features[order],
+        edge_type=name,
+        src_type=kind.src_type,
+        dst_type=kind.dst_type,
+        is_directed=graph.is_directed_type(name),
+        src=src[order],
+        dst=dst[order] + first_dst,
+        time=time,
+        features=features[order],
         spans={n: (int(low), int(high)) for n, (low, high) in spans.items()},
-        num_nodes=first_dst + num_dst, first_dst=first_dst, num_dst=num_dst,
+        num_nodes=first_dst + num_dst,
+        first_dst=first_dst,
+        num_dst=num_dst,
         inputs=_inputs(graph, kind.src_type, kind.dst_type, config),
-    )  # fmt: skip
+    )
 
 
 def _inputs(graph: Graph, src: str, dst: str, config: GnnConfig) -> InputFeatures | None:
@@ -187,10 +194,13 @@ def _read(
         weights = bucket.weight if bucket.weight is not None else np.empty((0,), "f4")
         features = np.asarray(weights, np.float32).reshape(bucket.num_edges, -1)
         found.append(
-            (bucket.src.astype(np.int64) + src_offsets[i],
-             bucket.dst.astype(np.int64) + dst_offsets[j],
-             bucket.time.astype(np.int64), features)
-        )  # fmt: skip
+            (
+                bucket.src.astype(np.int64) + src_offsets[i],
+                bucket.dst.astype(np.int64) + dst_offsets[j],
+                bucket.time.astype(np.int64),
+                features,
+            )
+        )
     src, dst, time, features = (np.concatenate(part) for part in zip(*found, strict=True))
     return src, dst, time, features
 

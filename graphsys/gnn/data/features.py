@@ -107,10 +107,14 @@ class InputFeatures:
             self._rows[name] = _rows_of(graph, name, config)
         far = {} if owners is None else self._far_rows(owners)
         self._cached = {} if config.cache == "none" else self._make_caches(config, far)
-        self._owned = {} if owners is None else {
-            name: PartitionedRows(rows, self._cached.get(name, far[name]), owners)
-            for name, rows in self._dense.items()
-        }  # fmt: skip
+        self._owned = (
+            {}
+            if owners is None
+            else {
+                name: PartitionedRows(rows, self._cached.get(name, far[name]), owners)
+                for name, rows in self._dense.items()
+            }
+        )
         self._on_device: dict[str, DeviceCache] = {}
 
     @property

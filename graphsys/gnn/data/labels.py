@@ -103,9 +103,13 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
             f"{node_type!r} has {len(classes)} classes, expected at least 2"
         )
     return NodeLabels(
-        node_type=node_type, classes=classes.tolist(), begins=begins,
-        codes=codes.astype(np.int64), splits=splits, is_multi=is_multi,
-    )  # fmt: skip
+        node_type=node_type,
+        classes=classes.tolist(),
+        begins=begins,
+        codes=codes.astype(np.int64),
+        splits=splits,
+        is_multi=is_multi,
+    )
 
 
 def _as_classes(labels: Any, name: str) -> Any:

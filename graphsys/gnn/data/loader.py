@@ -130,10 +130,17 @@ class Loader:
             gathered = time.perf_counter()
         places = {name: torch.from_numpy(p) for name, p in sample.seed_places.items()}
         batch = Batch(
-            number=number, seeds=seeds, places=places, hops=hops, x=x,
-            num_edges=sample.num_edges, sample_s=sampled - began,
-            gather_s=gathered - sampled, sample=sample, buffers=buffers,
-        )  # fmt: skip
+            number=number,
+            seeds=seeds,
+            places=places,
+            hops=hops,
+            x=x,
+            num_edges=sample.num_edges,
+            sample_s=sampled - began,
+            gather_s=gathered - sampled,
+            sample=sample,
+            buffers=buffers,
+        )
         if self._send is not None:
             self._send(batch)
         return batch

@@ -186,10 +186,15 @@ class MessageGraph:
                 "for its neighborhoods are ranked"
             )
         return ImportanceSampler(
-            rows, back, num_neighbors=counts, num_walks=config.num_walks,
-            walk_length=config.walk_length, restart=config.restart,
-            frontier=config.frontier, seed=config.seed,
-        )  # fmt: skip
+            rows,
+            back,
+            num_neighbors=counts,
+            num_walks=config.num_walks,
+            walk_length=config.walk_length,
+            restart=config.restart,
+            frontier=config.frontier,
+            seed=config.seed,
+        )
 
 
 def _make_sampler(rows: Sequence[NeighborRows], config: GnnConfig) -> HopSampler:

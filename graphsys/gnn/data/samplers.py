@@ -10,9 +10,13 @@ from graphsys.sampling.adjacency import NeighborRows
 
 def _neighbor(rows: Sequence[NeighborRows], config: GnnSettings) -> NeighborSampler:
     return NeighborSampler(
-        rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed,
-        is_replacing=config.replace, is_weighted=config.weighted,
-    )  # fmt: skip
+        rows,
+        config.hop_fanouts,
+        frontier=config.frontier,
+        seed=config.seed,
+        is_replacing=config.replace,
+        is_weighted=config.weighted,
+    )
 
 
 def _labor(rows: Sequence[NeighborRows], config: GnnSettings) -> LaborSampler:
@@ -23,9 +27,13 @@ def _labor(rows: Sequence[NeighborRows], config: GnnSettings) -> LaborSampler:
 
 def _temporal(rows: Sequence[NeighborRows], config: GnnSettings) -> TemporalSampler:
     return TemporalSampler(
-        rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed,
-        is_weighted=config.weighted, choice="latest" if config.recent else "uniform",
-    )  # fmt: skip
+        rows,
+        config.hop_fanouts,
+        frontier=config.frontier,
+        seed=config.seed,
+        is_weighted=config.weighted,
+        choice="latest" if config.recent else "uniform",
+    )
 
 
 for _spec in (
@@ -34,8 +42,12 @@ for _spec in (
     ),
     SamplerSpec(name="labor", make=_labor),
     SamplerSpec(
-        name="temporal", make=_temporal, can_weigh=True, can_be_recent=True,
-        has_times=True, has_all_edges=False,
+        name="temporal",
+        make=_temporal,
+        can_weigh=True,
+        can_be_recent=True,
+        has_times=True,
+        has_all_edges=False,
     ),
-):  # fmt: skip
+):
     SAMPLERS.add(_spec)

@@ -41,8 +41,11 @@ class NetworkOutput:
         self, run: OpenedRun, relation: str | None = None, progress: Progress = SILENT
     ) -> None:
         self.run, self.graph, self.relation, self._progress = (
-            run, run.graph, relation, progress,
-        )  # fmt: skip
+            run,
+            run.graph,
+            relation,
+            progress,
+        )
         self._found: dict[str, Floats] = {}
         run.require_relation(relation)
         task = run.context.task
@@ -226,6 +229,11 @@ def export(
     for name in types:
         rows.of(name)
     return write_rows(
-        rows, types, out, overwrite=overwrite, budget=opened.budget, is_planned=True,
+        rows,
+        types,
+        out,
+        overwrite=overwrite,
+        budget=opened.budget,
+        is_planned=True,
         progress=progress,
-    )  # fmt: skip
+    )

@@ -124,8 +124,13 @@ def _table(
     ends: Ends, heads: Ints, parts: list[dict[str, Any]], relation: str, known: Known
 ) -> pa.Table:
     """Turn numbers into ids, a row per answer."""
-    none = {"query": np.int64, "rank": np.int64, "tail": np.int64, "score": np.float64,
-            "known": np.bool_}  # fmt: skip
+    none = {
+        "query": np.int64,
+        "rank": np.int64,
+        "tail": np.int64,
+        "score": np.float64,
+        "known": np.bool_,
+    }
     found = {
         name: np.concatenate([np.empty(0, dtype=kind), *(part[name] for part in parts)])
         for name, kind in none.items()

@@ -61,9 +61,13 @@ class OpenedRun:
     """
 
     def __init__(
-        self, path: str | Path, *, graph: GraphLike | None = None, device: str = "cpu",
+        self,
+        path: str | Path,
+        *,
+        graph: GraphLike | None = None,
+        device: str = "cpu",
         memory: int | str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path, self.budget = local_run(path), stated_budget(memory)
         (self.state, self.config), self.pin = pinned(
             self.path,
@@ -141,9 +145,13 @@ class OpenedRun:
             if not config.is_whole_graph:
                 scratch = scratch_of(context, self.path)
                 found = infer(
-                    context, chosen, nodes=nodes, progress=progress, scratch=scratch,
+                    context,
+                    chosen,
+                    nodes=nodes,
+                    progress=progress,
+                    scratch=scratch,
                     entries=entries_within(context),
-                )  # fmt: skip
+                )
                 self.require_still()
                 return found
             sizes = context.message_graph.sampler.sizes
@@ -156,9 +164,12 @@ class OpenedRun:
             return found if nodes is None else found[nodes]
 
     def require_room(
-        self, what: str, node_types: Sequence[str], beside: int = 0,
+        self,
+        what: str,
+        node_types: Sequence[str],
+        beside: int = 0,
         nodes: Ints | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Check that rows of nodes of some types can be computed within the budget.
 
         Args:
@@ -215,9 +226,12 @@ class OpenedRun:
 
 
 def open_run(
-    run: str | Path | OpenedRun, *, graph: GraphLike | None = None, device: str = "cpu",
+    run: str | Path | OpenedRun,
+    *,
+    graph: GraphLike | None = None,
+    device: str = "cpu",
     memory: int | str | None = None,
-) -> OpenedRun:  # fmt: skip
+) -> OpenedRun:
     """Open a run for use, unless it is open; see :class:`OpenedRun`."""
     if isinstance(run, OpenedRun):
         return run

@@ -32,9 +32,12 @@ class EdgeBank(StreamModel):
     def __init__(self, config: GnnConfig, events: EventStream, decoder: Any) -> None:
         super().__init__(config, events)
         self._pairs = recent_rows(
-            events.src, events.dst, events.time, events.num_nodes,
+            events.src,
+            events.dst,
+            events.time,
+            events.num_nodes,
             is_both_ways=not events.is_directed and events.src_type == events.dst_type,
-        )  # fmt: skip
+        )
 
     def scores(self, sources: Ints, times: Ints, before: int) -> torch.Tensor:
         """Return the scores of sources with all second ends, float64 ``[n, num_dst]``."""

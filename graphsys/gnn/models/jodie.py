@@ -46,9 +46,11 @@ class Jodie(MemoryModel):
         self._part = min(1.0, _WIDTH / config.dim)
         with torch.no_grad():
             for weight in (
-                self.updater.weight_ih, self.updater.weight_hh, self.asking.weight,
+                self.updater.weight_ih,
+                self.updater.weight_hh,
+                self.asking.weight,
                 self.last.weight,
-            ):  # fmt: skip
+            ):
                 weight /= self._part
 
     def update(

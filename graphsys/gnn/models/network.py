@@ -69,9 +69,10 @@ class Network(Model):
         self.exit: nn.Module = nn.Identity()
         if self.spec.exit_layers == 2:
             self.exit = nn.Sequential(
-                nn.Linear(config.dim, config.dim), nn.ReLU(),
+                nn.Linear(config.dim, config.dim),
+                nn.ReLU(),
                 nn.Linear(config.dim, num_out, bias=False),
-            )  # fmt: skip
+            )
         elif has_exit:
             self.exit = nn.Linear(config.dim, num_out)
 

@@ -73,12 +73,13 @@ class MemoryModel(NodeStateModel):
         nn.init.normal_(self.learned.weight, std=dim**-0.5)
         self.inputs = NodeInputs(events, dim)
         for name, buffer in (
-            ("memory", torch.zeros(size, dim)), ("updated", torch.zeros(size).long()),
+            ("memory", torch.zeros(size, dim)),
+            ("updated", torch.zeros(size).long()),
             ("message", torch.zeros(size, width)),
             ("message_time", torch.zeros(size).long()),
             ("has_message", torch.zeros(size, dtype=torch.bool)),
             ("has_memory", torch.zeros(size, dtype=torch.bool)),
-        ):  # fmt: skip
+        ):
             self.register_buffer(name, buffer)
         self.message_width = width
 
@@ -140,10 +141,12 @@ class MemoryModel(NodeStateModel):
         chosen = last // 2 + begin
         self.message[nodes] = torch.cat(
             [
-                self.memory[nodes], self.memory[torch.from_numpy(others[last])],
+                self.memory[nodes],
+                self.memory[torch.from_numpy(others[last])],
                 torch.from_numpy(events.features[chosen]),
-            ], dim=1,
-        )  # fmt: skip
+            ],
+            dim=1,
+        )
         self.message_time[nodes] = torch.from_numpy(events.time[chosen])
         self.has_message[nodes] = True
 

@@ -202,9 +202,12 @@ class StreamNetwork(Model):
         raise NotImplementedError
 
     def convolve(
-        self, k: int, rows: Rows, h: Mapping[str, torch.Tensor],
+        self,
+        k: int,
+        rows: Rows,
+        h: Mapping[str, torch.Tensor],
         own: Mapping[str, torch.Tensor] | None = None,
-    ) -> Tensors:  # fmt: skip
+    ) -> Tensors:
         """Do nothing: there are no layers over a graph."""
         raise NotImplementedError
 

@@ -46,9 +46,12 @@ class TemporalAttention(nn.Module):
         self.merge = nn.Sequential(nn.Linear(2 * dim, dim), nn.ReLU(), nn.Linear(dim, dim))
 
     def forward(
-        self, own: torch.Tensor, now: torch.Tensor, others: torch.Tensor,
+        self,
+        own: torch.Tensor,
+        now: torch.Tensor,
+        others: torch.Tensor,
         is_there: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows ``[n, dim]``, and what the heads found ``[n, dim]``.
 
         Args:
@@ -140,14 +143,18 @@ class Tgn(MemoryModel):
         features = self.events.features[rows.events[entries]]
         neighbors = torch.cat(
             [
-                found[len(nodes) :].view(*entries.shape, -1), self.time(since),
+                found[len(nodes) :].view(*entries.shape, -1),
+                self.time(since),
                 torch.from_numpy(features),
-            ], dim=2,
-        )  # fmt: skip
+            ],
+            dim=2,
+        )
         attended: tuple[torch.Tensor, torch.Tensor] = self.attention[depth - 1](
-            found[: len(nodes)], self.time(torch.zeros(())), neighbors,
+            found[: len(nodes)],
+            self.time(torch.zeros(())),
+            neighbors,
             torch.from_numpy(is_there),
-        )  # fmt: skip
+        )
         return attended
 
 

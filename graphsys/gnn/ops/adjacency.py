@@ -212,9 +212,13 @@ class DeviceSparseRows(SparseRows):
             for name, value in (("weight", rows.weight), ("self_weight", rows.self_weight))
         }
         return cls(
-            put(rows.indptr), put(rows.indices), rows.num_src, longest=longest,
-            is_prefix=rows.is_prefix, **weights,
-        )  # fmt: skip
+            put(rows.indptr),
+            put(rows.indices),
+            rows.num_src,
+            longest=longest,
+            is_prefix=rows.is_prefix,
+            **weights,
+        )
 
     @cached_property
     def entries(self) -> Any:

@@ -69,9 +69,11 @@ def sum_rows(
     width, indices, given = x[:1].numel(), entries.indices, _numpy(x)
     _tell(entries.indptr, entries.indices, x)
     count(
-        "kernel_work", 2 * len(indices) * width, kernel=kernel.__name__,
+        "kernel_work",
+        2 * len(indices) * width,
+        kernel=kernel.__name__,
         bytes=len(indices) * (width * given.itemsize + indices.itemsize) + out.nbytes,
-    )  # fmt: skip
+    )
     if x.dim() == 3:
         _run(kernel, *entries, factor, given, _counter(), out.numpy())
     else:
@@ -96,9 +98,14 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
     winner = np.empty(out.shape, dtype=np.int32)
     _tell(rows.indptr, rows.indices, x)
     _run(
-        sums.max_messages, rows.indptr, rows.indices, _numpy(x), _counter(), out.numpy(),
+        sums.max_messages,
+        rows.indptr,
+        rows.indices,
+        _numpy(x),
+        _counter(),
+        out.numpy(),
         winner,
-    )  # fmt: skip
+    )
     return out, winner
 
 
@@ -159,9 +166,16 @@ def attend_ends(
     out = _room((rows.num_edges, x.shape[1]), x)
     _tell(rows.indptr, rows.indices, x)
     _run(
-        segments.attend_ends, rows.indptr, rows.indices, _numpy(x), _numpy(y),
-        _numpy(attention), _scalar(x, slope), _counter(), out.numpy(),
-    )  # fmt: skip
+        segments.attend_ends,
+        rows.indptr,
+        rows.indices,
+        _numpy(x),
+        _numpy(y),
+        _numpy(attention),
+        _scalar(x, slope),
+        _counter(),
+        out.numpy(),
+    )
     return out
 
 
@@ -183,7 +197,14 @@ def attend_gradients(
     ):
         _tell(entries.indptr, entries.indices, ends[0])
         _run(
-            segments.attend_ends_gradient, *entries, *map(_numpy, ends), vector, scale,
-            given, _counter(), out.numpy(), extra,
-        )  # fmt: skip
+            segments.attend_ends_gradient,
+            *entries,
+            *map(_numpy, ends),
+            vector,
+            scale,
+            given,
+            _counter(),
+            out.numpy(),
+            extra,
+        )
     return of_x, of_y, torch.from_numpy(of_attention.sum(axis=0))

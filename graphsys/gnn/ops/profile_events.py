@@ -34,8 +34,15 @@ def _visit(indptr: Any, indices: Any, width: int, value_bytes: int) -> RowVisit:
     content = blake2b(np.ascontiguousarray(indptr).data, digest_size=16)
     content.update(np.ascontiguousarray(indices).data)
     return RowVisit(
-        superstep=0, kind="pull", lengths=np.diff(indptr), starts=indptr[:-1],
-        indices=indices, width=width, value_bytes=value_bytes, part="messages",
+        superstep=0,
+        kind="pull",
+        lengths=np.diff(indptr),
+        starts=indptr[:-1],
+        indices=indices,
+        width=width,
+        value_bytes=value_bytes,
+        part="messages",
         key=("messages", content.digest(), width, value_bytes, has_indices),
-        mapping="warp", has_index_loads=has_indices,
-    )  # fmt: skip
+        mapping="warp",
+        has_index_loads=has_indices,
+    )

@@ -142,14 +142,18 @@ def _figures(is_link: Any, scores: Doubles, threshold: float) -> dict[str, float
     )
     area = roc_auc(scores[is_link], scores[~is_link])
     return {
-        **found, "roc_auc": 0.5 if area is None else area,
-        "num_links": int(is_link.sum()), "threshold": threshold,
-    }  # fmt: skip
+        **found,
+        "roc_auc": 0.5 if area is None else area,
+        "num_links": int(is_link.sum()),
+        "threshold": threshold,
+    }
 
 
 def _joined(parts: list[SnapshotPairs]) -> SnapshotPairs:
     names = ("src", "dst", "is_link", "is_burst")
-    return SnapshotPairs(**{n: np.concatenate([getattr(p, n) for p in parts]) for n in names})
+    return SnapshotPairs(
+        **{n: np.concatenate([getattr(p, n) for p in parts]) for n in names}
+    )
 
 
 def _scores_of_pairs(stream: Any, src: Ints, dst: Ints, before: int) -> Doubles:

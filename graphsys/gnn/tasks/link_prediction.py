@@ -87,16 +87,21 @@ class LinkPrediction:
             degrees = own.degrees()
         self._is_sharing = config.negatives_of == "batch"
         self._negatives = NegativeSampler(
-            rows, config.negatives, degrees=degrees, seed=config.seed,
+            rows,
+            config.negatives,
+            degrees=degrees,
+            seed=config.seed,
             is_excluding=not self._is_sharing,
-        )  # fmt: skip
+        )
         self._ranks = self._rank_sampler() if config.hard_negatives else None
         self._alike: ConditionalNegativeSampler | None = None
         if config.alike_negatives:
             self._alike = ConditionalNegativeSampler(
-                rows, node_column(graph, self.pairs.dst_type, config.alike),
-                is_excluding=rows.node_type == self.pairs.src_type, seed=config.seed,
-            )  # fmt: skip
+                rows,
+                node_column(graph, self.pairs.dst_type, config.alike),
+                is_excluding=rows.node_type == self.pairs.src_type,
+                seed=config.seed,
+            )
         self._now = PairBatches(self, np.empty((0, 2), dtype=np.int64), 0)
 
     @property
@@ -219,9 +224,14 @@ class LinkPrediction:
         rows, back = walk_rows(self.graph, config, self.node_type)
         visits = _VISITS_PER_RANK * config.hard_ranks[1]
         return ImportanceSampler(
-            rows, back, num_neighbors=(1,), num_walks=-(-visits // config.walk_length),
-            walk_length=config.walk_length, restart=config.restart, seed=config.seed,
-        )  # fmt: skip
+            rows,
+            back,
+            num_neighbors=(1,),
+            num_walks=-(-visits // config.walk_length),
+            walk_length=config.walk_length,
+            restart=config.restart,
+            seed=config.seed,
+        )
 
     def _draw_hard(self, queries: Ints, epoch: int, number: int) -> Ints:
         """Draw nodes from far down the ranking of each query, ``[pairs, hard]``.

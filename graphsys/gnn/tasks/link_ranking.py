@@ -154,9 +154,13 @@ def read_ends(graph: Graph, pairs: Pairs, output: Output, score: Decoder = _DOT)
     if not is_from_others(graph, pairs):
         src, dst = _rows_of_ends(graph, pairs, output, score)
         return Ends(
-            graph=graph, edge_type=pairs.edge_type, src_type=pairs.src_type,
-            dst_type=pairs.dst_type, src=src, dst=dst,
-        )  # fmt: skip
+            graph=graph,
+            edge_type=pairs.edge_type,
+            src_type=pairs.src_type,
+            dst_type=pairs.dst_type,
+            src=src,
+            dst=dst,
+        )
     kind = graph.edge_type(pairs.edge_type)
     own, other, order = pairs.dst_type, kind.src_type, (0, 1)
     if own == kind.src_type:
@@ -168,9 +172,14 @@ def read_ends(graph: Graph, pairs: Pairs, output: Output, score: Decoder = _DOT)
     src = torch.from_numpy((train @ dst.numpy() / counts).astype(np.float32))
     device = _device_of(score)
     return Ends(
-        graph=graph, edge_type=pairs.edge_type, src_type=other, dst_type=own,
-        src=src.to(device), dst=dst.to(device), order=order,
-    )  # fmt: skip
+        graph=graph,
+        edge_type=pairs.edge_type,
+        src_type=other,
+        dst_type=own,
+        src=src.to(device),
+        dst=dst.to(device),
+        order=order,
+    )
 
 
 def _rows_of_ends(

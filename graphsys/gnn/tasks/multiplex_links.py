@@ -101,9 +101,12 @@ class MultiplexLinks:
         self._contexts = Contexts(sizes, config.dim)
         self.decoder: nn.Module | None = self._contexts
         self._windows = WalkWindows(
-            rows=rows, names=self.names, walk_length=config.walk_length,
-            window=config.window, seed=config.seed,
-        )  # fmt: skip
+            rows=rows,
+            names=self.names,
+            walk_length=config.walk_length,
+            window=config.window,
+            seed=config.seed,
+        )
         self._negatives = {name: _make_negatives(name, rows, config) for name in sizes}
 
     def seeds(self, epoch: int) -> "WalkBatches":
@@ -198,9 +201,14 @@ class MultiplexLinks:
         kind = self.graph.edge_type(edge_type)
         src, dst = (self.rows(output, n, relation) for n in (kind.src_type, kind.dst_type))
         return Ends(
-            graph=self.graph, edge_type=edge_type, relation=code, src=src, dst=dst,
-            src_type=kind.src_type, dst_type=kind.dst_type,
-        )  # fmt: skip
+            graph=self.graph,
+            edge_type=edge_type,
+            relation=code,
+            src=src,
+            dst=dst,
+            src_type=kind.src_type,
+            dst_type=kind.dst_type,
+        )
 
     def scores(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
         """Return the inner products of every query with every other row, ``[n, m]``."""
@@ -248,9 +256,11 @@ class MultiplexLinks:
         types = list(self.names)
         key = number * len(types) ** 2 + types.index(first) * len(types)
         drawn = sampler.draw(
-            others[:1] if is_shared else others, count, epoch=epoch,
+            others[:1] if is_shared else others,
+            count,
+            epoch=epoch,
             batch=key + types.index(second),
-        )  # fmt: skip
+        )
         negatives: Ints | SparseRows = drawn[0]
         if not is_shared:
             negatives = _rows(indptr * count, drawn.ravel(), sampler.num_candidates)

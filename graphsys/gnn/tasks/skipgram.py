@@ -80,9 +80,13 @@ class WalkWindows:
         for number, path in enumerate(self._paths):
             place = list(self._starts).index(path[0].node_type)
             walks = walk(
-                path, starts[starts[:, 0] == place, 1], self.walk_length, seed=self.seed,
-                epoch=epoch, batch=batch * len(self._paths) + number,
-            )  # fmt: skip
+                path,
+                starts[starts[:, 0] == place, 1],
+                self.walk_length,
+                seed=self.seed,
+                epoch=epoch,
+                batch=batch * len(self._paths) + number,
+            )
             name = relation_name(path[0].name)
             period = len(path)
             for first in range(period):

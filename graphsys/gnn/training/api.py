@@ -122,8 +122,9 @@ def train(
         has_few_rows = budget is not None and transfer is None and _may_have_few(config)
         context = replace(
             build_context(graph, config, transfer, owners=owners, few_rows=has_few_rows),
-            budget=budget, on_commit=on_commit,
-        )  # fmt: skip
+            budget=budget,
+            on_commit=on_commit,
+        )
         if transfer is None:
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
@@ -197,9 +198,14 @@ def build_context(
         if is_checking and config.cache_device_memory:  # the cache is of training
             features.cache_on(transfer.device, config)
     return GnnContext(
-        graph=graph, config=config, task=task, message_graph=message_graph,
-        features=features, network=network, transfer=transfer,
-    )  # fmt: skip
+        graph=graph,
+        config=config,
+        task=task,
+        message_graph=message_graph,
+        features=features,
+        network=network,
+        transfer=transfer,
+    )
 
 
 def _require_budget(context: GnnContext) -> None:

@@ -34,8 +34,11 @@ class Lars(torch.optim.Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         defaults = {
-            "lr": lr, "momentum": momentum, "trust": trust, "weight_decay": weight_decay,
-        }  # fmt: skip
+            "lr": lr,
+            "momentum": momentum,
+            "trust": trust,
+            "weight_decay": weight_decay,
+        }
         super().__init__(parameters, defaults)
 
     @torch.no_grad()

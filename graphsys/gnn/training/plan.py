@@ -285,9 +285,7 @@ def _evaluation_bytes(context: GnnContext) -> int:
     return inference_bytes(context, node_type)
 
 
-def inference_bytes(
-    context: GnnContext, node_type: str, nodes: Ints | None = None
-) -> int:
+def inference_bytes(context: GnnContext, node_type: str, nodes: Ints | None = None) -> int:
     """Return the bytes of the process at most while rows of nodes are computed.
 
     Args:

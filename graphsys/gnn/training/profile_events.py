@@ -23,8 +23,12 @@ def tell_batch(batch: Batch, *, is_first: bool) -> None:
     if batch.sample is None and not is_first:
         tell_arrays(places, packed=[sum(places)])
         return
-    small = [size for hop in _distinct(batch.hops) for rows in hop.values()
-             for size in _rows(rows)]  # fmt: skip
+    small = [
+        size
+        for hop in _distinct(batch.hops)
+        for rows in hop.values()
+        for size in _rows(rows)
+    ]
     small += places
     large = [size for x in batch.x.values() for size in _tensors(x)]
     tell_arrays([*large, *small], packed=[*large, sum(small)])

@@ -74,9 +74,11 @@ class SharedOutput:
             return np.empty((0, context.network.num_out), dtype=np.float32)
         context.network.eval()
         layers = LayerByLayer(
-            context, scratch_of(context, _folder(context.path)), asked["entries"],
+            context,
+            scratch_of(context, _folder(context.path)),
+            asked["entries"],
             group=self._group,
-        )  # fmt: skip
+        )
         with torch.no_grad():
             return layers.run(asked["node_type"], nodes)
 

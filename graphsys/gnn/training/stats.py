@@ -106,19 +106,21 @@ class GnnStats:
         if group.world_size == 1:
             return {}
         traffic = group.traffic
-        found = group.gather({
-            "rank": group.rank,
-            "batches": self.num_batches,
-            "edges": self._num_edges,
-            "train_seconds": self.wall_s,
-            "sample_seconds": self._sums["sample"],
-            "gather_seconds": self._sums["gather"],
-            "communication_seconds": traffic.communication_s,
-            "allreduce_bytes": traffic.allreduce_bytes,
-            "evaluation_bytes": traffic.evaluation_bytes,
-            **read,
-            **(group.owners.figures() if group.owners else {}),
-        })  # fmt: skip
+        found = group.gather(
+            {
+                "rank": group.rank,
+                "batches": self.num_batches,
+                "edges": self._num_edges,
+                "train_seconds": self.wall_s,
+                "sample_seconds": self._sums["sample"],
+                "gather_seconds": self._sums["gather"],
+                "communication_seconds": traffic.communication_s,
+                "allreduce_bytes": traffic.allreduce_bytes,
+                "evaluation_bytes": traffic.evaluation_bytes,
+                **read,
+                **(group.owners.figures() if group.owners else {}),
+            }
+        )
         busy = [
             max(each["train_seconds"] - each["communication_seconds"], 0.0)
             for each in found

@@ -140,9 +140,12 @@ class GnnTrainer:
             return torch.from_numpy(self._shared.ask(node_type, nodes))
         is_one = self.process_group.world_size == 1
         rows = infer(
-            context, node_type, nodes=nodes, scratch=scratch_of(context, self.path),
+            context,
+            node_type,
+            nodes=nodes,
+            scratch=scratch_of(context, self.path),
             entries=entries_within(context) if is_one else entries_shared(context),
-        )  # fmt: skip
+        )
         return torch.from_numpy(rows)
 
     def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
@@ -228,11 +231,15 @@ class GnnTrainer:
         if self.config.is_of_events:
             return EventLoader()
         return Loader(
-            context.message_graph, context.features, _prefetch(context),
-            context.task.trim, context.network.stored,
+            context.message_graph,
+            context.features,
+            _prefetch(context),
+            context.task.trim,
+            context.network.stored,
             None if transfer is None else self._send,
-            Buffers if transfer is None else transfer.buffers, self.stats.overlap,
-        )  # fmt: skip
+            Buffers if transfer is None else transfer.buffers,
+            self.stats.overlap,
+        )
 
     def _send(self, batch: Batch) -> None:
         assert self.transfer is not None  # else nothing is sent

@@ -208,9 +208,20 @@ def stamp_listed(nodes, sizes, size_at, stamps, epoch):  # type: ignore[no-untyp
 
 @kernel
 def bin_nodes(  # type: ignore[no-untyped-def]
-    nodes, sizes, size_at, listed, row_base, num_rows, indptr, limit, small, medium, large,
-    bin_sizes, bins_at,
-):  # fmt: skip
+    nodes,
+    sizes,
+    size_at,
+    listed,
+    row_base,
+    num_rows,
+    indptr,
+    limit,
+    small,
+    medium,
+    large,
+    bin_sizes,
+    bins_at,
+):
     """Sort nodes into three lists by the length of their rows: below 32, ``limit``, longer.
 
     The sizes are counted in ``bin_sizes[bins_at : bins_at + 3]``.

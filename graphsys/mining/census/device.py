@@ -29,7 +29,9 @@ _SPARE: Final = 0.9
 
 
 @contextlib.contextmanager
-def device_kernels(rows: DegreeOrderedGraph, progress: Progress = SILENT) -> "Iterator[DeviceKernels]":
+def device_kernels(
+    rows: DegreeOrderedGraph, progress: Progress = SILENT
+) -> "Iterator[DeviceKernels]":
     """Return what makes sums over a graph on the device."""
     yield DeviceKernels(rows, progress)
     progress.close()
@@ -50,7 +52,10 @@ class DeviceKernels:
     """
 
     def __init__(
-        self, rows: DegreeOrderedGraph, progress: Progress = SILENT, shape: LaunchShape | None = None
+        self,
+        rows: DegreeOrderedGraph,
+        progress: Progress = SILENT,
+        shape: LaunchShape | None = None,
     ) -> None:
         require_device()
         self.indptr, self.indices = rows.indptr, rows.indices

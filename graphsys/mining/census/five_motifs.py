@@ -141,13 +141,23 @@ def _pair_and_neighborhood_sums(parts: _Parts) -> tuple[list[int], list[int]]:
     cyclic = parts.degrees[kernels.indices] > 1
     stops = kernels.indptr[:-1] + row_sums(kernels, cyclic.astype(np.int64))
     of_pairs = kernels.sums(
-        five_motifs.sum_pairs, 5, stops, pairs, parts.triangles, starts, thirds,
+        five_motifs.sum_pairs,
+        5,
+        stops,
+        pairs,
+        parts.triangles,
+        starts,
+        thirds,
         after=(kernels.scratch(np.int32), kernels.scratch(np.uint8)),
-    )  # fmt: skip
+    )
     of_neighborhoods = kernels.sums(
-        five_motifs.sum_neighborhoods, 7, pairs, starts, thirds,
+        five_motifs.sum_neighborhoods,
+        7,
+        pairs,
+        starts,
+        thirds,
         after=(kernels.scratch(np.int32), kernels.scratch(np.int64)),
-    )  # fmt: skip
+    )
     return of_pairs, of_neighborhoods
 
 

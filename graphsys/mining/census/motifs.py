@@ -66,7 +66,11 @@ def motif_counts(
 
 
 def _copies(
-    rows: DegreeOrderedGraph, size: int, num_threads: int | None, progress: Progress, device: str
+    rows: DegreeOrderedGraph,
+    size: int,
+    num_threads: int | None,
+    progress: Progress,
+    device: str,
 ) -> dict[str, int]:
     """Count the copies of all connected graphs of a size."""
     if device == "cuda":

@@ -71,7 +71,9 @@ class Kernels:
         progress: Receives a stage for each kernel.
     """
 
-    def __init__(self, rows: DegreeOrderedGraph, team: ThreadTeam, progress: Progress = SILENT) -> None:
+    def __init__(
+        self, rows: DegreeOrderedGraph, team: ThreadTeam, progress: Progress = SILENT
+    ) -> None:
         self.indptr, self.indices = rows.indptr, rows.indices
         self.num_nodes = len(rows.indptr) - 1
         self.num_edges = len(rows.indices) // 2
@@ -123,9 +125,15 @@ class Kernels:
         counter, num_chunks = np.zeros(1, dtype=np.int64), len(bounds) - 1
         self._progress.stage(kernel.__name__.replace("_", " "), num_chunks, "chunks")
         work = partial(
-            self._team.run, kernel, self.indptr, self.indices, *arguments, bounds, counter,
+            self._team.run,
+            kernel,
+            self.indptr,
+            self.indices,
+            *arguments,
+            bounds,
+            counter,
             *after,
-        )  # fmt: skip
+        )
         with ThreadPoolExecutor(1) as pool:  # so that this thread hears of Ctrl-C
             running = pool.submit(contextvars.copy_context().run, work)
             try:

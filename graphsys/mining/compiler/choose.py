@@ -176,16 +176,25 @@ def _costed(
         words = (schedule.needed, schedule.refused, schedule.above, schedule.below)
         steps = np.array(words, dtype=np.int64).T.copy()
         sample_trips(
-            rows.indptr, rows.indices, steps, _SAMPLES, draw_key(0, "schedules"),
-            np.zeros(size, np.int64), np.empty(longest, rows.indices.dtype), trips, work,
-        )  # fmt: skip
+            rows.indptr,
+            rows.indices,
+            steps,
+            _SAMPLES,
+            draw_key(0, "schedules"),
+            np.zeros(size, np.int64),
+            np.empty(longest, rows.indices.dtype),
+            trips,
+            work,
+        )
         # a label is taken for as frequent everywhere as it is in all
         kept = np.cumprod([shares[schedule.label(step)] for step in range(size)])
         trips *= kept
         work[1:] *= kept[:-1]
     most = longest_tail(schedule, longest)
     choices = [
-        CostedSchedule(schedule, tail, tuple(trips.tolist()), tuple(work.tolist()), num_schedules)
+        CostedSchedule(
+            schedule, tail, tuple(trips.tolist()), tuple(work.tolist()), num_schedules
+        )
         for tail in range(1, most + 1)
     ]
     return min(choices, key=lambda it: it.cost)

@@ -115,9 +115,11 @@ class Schedule:
         for step, node in enumerate(self.order):
             words = [f"{step + 1}. node {node}"]
             for text, bits in (
-                ("neighbor of", self.needed), ("not of", self.refused),
-                ("numbered above", self.above), ("numbered below", self.below),
-            ):  # fmt: skip
+                ("neighbor of", self.needed),
+                ("not of", self.refused),
+                ("numbered above", self.above),
+                ("numbered below", self.below),
+            ):
                 nodes = [str(self.order[k]) for k in range(step) if bits[step] >> k & 1]
                 words += [f"{text} {', '.join(nodes)}"] if nodes else []
             words += [self.words[step]] if self.words and self.words[step] else []

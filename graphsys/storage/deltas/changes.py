@@ -207,9 +207,12 @@ class DeltaMerge:
             return {}
         many = base.num_edges
         order = spliced(
-            np.arange(many), dropped, places, many + np.arange(added.stop - added.start),
+            np.arange(many),
+            dropped,
+            places,
+            many + np.arange(added.stop - added.start),
             self._space,
-        )  # fmt: skip
+        )
         pieces = [pa.table(dict(base.columns))] if base.columns else []
         if new is not None:
             pieces.append(new.slice(added.start, added.stop - added.start))
@@ -242,9 +245,11 @@ class DeltaMerge:
         row = rows.row[added].astype(np.int64) - offsets[0]
         gone_row = rows.gone_row[gone] - offsets[0]
         places = index_places(
-            base, row, rows.neighbor[added],
+            base,
+            row,
+            rows.neighbor[added],
             None if "relation" not in rows.columns else rows.columns["relation"][added],
-        )  # fmt: skip
+        )
         dropped = gone_places(base, gone_row, rows.gone_neighbor[gone], rows.copy[gone])
         order = np.argsort(dropped)  # copies of a pair may be removed in any order
         dropped, gone_row = dropped[order], gone_row[order]
@@ -261,9 +266,10 @@ class DeltaMerge:
         kind = number_dtype(self._manifest.node_types[rows.other_type].num_nodes)
         total = len(base.indices) - len(dropped) + len(places)
         indptr = self._space.filled(
-            len(base.indptr), number_dtype(total + 1),
+            len(base.indptr),
+            number_dtype(total + 1),
             lambda array: kernels.shift_offsets(base.indptr, row, gone_row, array),
-        )  # fmt: skip
+        )
         new = rows.neighbor[added]
         return Index(
             indptr=indptr,

@@ -146,10 +146,14 @@ def read_changes(
     number = bucket_numbers(first["src"], first["dst"], src_offsets, dst_offsets)
     by_bucket = np.lexsort((first["row"], number))
     return _sorted(
-        _joined(src), _joined(dst), _columns(pieces, entry),
+        _joined(src),
+        _joined(dst),
+        _columns(pieces, entry),
         pa.concat_tables(batches) if batches else None,
-        Removed(**{k: v[by_bucket] for k, v in first.items()}), src_offsets, dst_offsets,
-    )  # fmt: skip
+        Removed(**{k: v[by_bucket] for k, v in first.items()}),
+        src_offsets,
+        dst_offsets,
+    )
 
 
 def read_added(

@@ -105,8 +105,12 @@ def _inserted(
     places = np.empty(len(neighbor), dtype=np.int64)
     nothing = np.empty(0, dtype=np.uint16)
     kernels.insertion_places(
-        low.astype(np.int64), high.astype(np.int64), known,
+        low.astype(np.int64),
+        high.astype(np.int64),
+        known,
         nothing if relations is None or relation is None else relations,
-        neighbor, nothing if relation is None else relation, places,
-    )  # fmt: skip
+        neighbor,
+        nothing if relation is None else relation,
+        places,
+    )
     return places

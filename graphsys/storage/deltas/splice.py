@@ -149,8 +149,16 @@ def spliced(
 
     def fill(k: int, out: npt.NDArray[Any]) -> None:
         kernels.splice(
-            base, dropped, places, values, begins[k], min(begins[k] + _PIECE, len(base)),
-            int(drops[k]), firsts[k], firsts[k + 1], out,
-        )  # fmt: skip
+            base,
+            dropped,
+            places,
+            values,
+            begins[k],
+            min(begins[k] + _PIECE, len(base)),
+            int(drops[k]),
+            firsts[k],
+            firsts[k + 1],
+            out,
+        )
 
     return space.put_together(bounds, base.dtype if dtype is None else dtype, fill)

@@ -205,8 +205,10 @@ class _DeltaWriter:
             kind = entry.columns["weight"]
             columns["weight"] = weights_as_stored(columns["weight"], kind, name)
         order = edge_order(src, dst, columns.get("relation"))
-        kinds = [number_dtype(node_types[it].num_nodes) for it in
-                 (entry.src_type, entry.dst_type)]  # fmt: skip
+        kinds = [
+            number_dtype(node_types[it].num_nodes)
+            for it in (entry.src_type, entry.dst_type)
+        ]
         arrays: dict[str, Any] = {
             "src": pa.array(src[order].astype(kinds[0])),
             "dst": pa.array(dst[order].astype(kinds[1])),

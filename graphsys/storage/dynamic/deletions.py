@@ -171,8 +171,11 @@ class Deletions:
             finder = self.given.finder(kind)
             clean = finder.clean(ids)
             ends.append(finder.find(clean))
-            shown.append(clean.tolist() if isinstance(clean, np.ndarray) else
-                         clean.dictionary_decode().to_pylist())  # fmt: skip
+            shown.append(
+                clean.tolist()
+                if isinstance(clean, np.ndarray)
+                else clean.dictionary_decode().to_pylist()
+            )
         src, dst = ends
         if not entry.directed and entry.src_type == entry.dst_type:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)

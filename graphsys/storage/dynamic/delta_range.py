@@ -80,9 +80,11 @@ def edges_since(graph: Graph, name: str, num_deltas: int) -> DeltaEdges:
         dst.append(edges.dst[is_kept])
     is_old = removed["delta"] <= num_deltas
     return DeltaEdges(
-        added_src=_joined(src), added_dst=_joined(dst),
-        removed_src=removed["src"][is_old], removed_dst=removed["dst"][is_old],
-    )  # fmt: skip
+        added_src=_joined(src),
+        added_dst=_joined(dst),
+        removed_src=removed["src"][is_old],
+        removed_dst=removed["dst"][is_old],
+    )
 
 
 def _joined(pieces: list[npt.NDArray[Any]]) -> Numbers:

@@ -42,8 +42,9 @@ def make_table(ids: pa.ChunkedArray) -> pa.RecordBatch:
     if not pa.types.is_integer(ids.type):
         keys = hashes_of(ids.combine_chunks())
         order = stable_argsort(keys)
-        return pa.record_batch([pa.array(keys[order]), pa.array(order.astype(kind))],
-                               names=["hash", "number"])  # fmt: skip
+        return pa.record_batch(
+            [pa.array(keys[order]), pa.array(order.astype(kind))], names=["hash", "number"]
+        )
     known = ids.to_numpy()
     most = int(known.max()) if len(known) else 0
     if most < max(_DENSE * len(known), WORTH_A_TABLE):
@@ -51,8 +52,9 @@ def make_table(ids: pa.ChunkedArray) -> pa.RecordBatch:
         table[known] = np.arange(len(known), dtype=kind)
         return pa.record_batch([pa.array(table)], names=["number"])
     order = stable_argsort(known.view(np.uint64))
-    return pa.record_batch([pa.array(known[order]), pa.array(order.astype(kind))],
-                           names=["id", "number"])  # fmt: skip
+    return pa.record_batch(
+        [pa.array(known[order]), pa.array(order.astype(kind))], names=["id", "number"]
+    )
 
 
 def find_in_table(

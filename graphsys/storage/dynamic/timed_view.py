@@ -152,9 +152,10 @@ class TimedEdges:
 
         def keep(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return self._space.filled(
-                total, values.dtype,
+                total,
+                values.dtype,
                 lambda out: kernels.keep_entries(values, time, *span, out),
-            )  # fmt: skip
+            )
 
         columns: dict[str, Any] = {
             key: keep(values)
@@ -167,12 +168,13 @@ class TimedEdges:
             columns["edge"] = self._sequence(name)[columns["edge"]].astype(kind)
         return Index(
             indptr=self._space.filled(
-                len(index.indptr), number_dtype(total + 1),
+                len(index.indptr),
+                number_dtype(total + 1),
                 lambda out: kernels.kept_offsets(index.indptr, time, *span, out),
             ),
             indices=keep(index.indices),
             **columns,
-        )  # fmt: skip
+        )
 
     def _sequence(self, name: str) -> npt.NDArray[np.int64]:
         """Return the place in the sequence of kept edges of every edge of all."""

@@ -127,9 +127,12 @@ def draw_meetings(
         if not orders:
             parts = np.arange(num_parts)
             meetings[name] = Meetings(
-                groups=[[k] for k in range(num_parts)], rounds=np.zeros_like(parts),
-                points=parts, own_rounds=np.zeros_like(parts), is_plane=False,
-            )  # fmt: skip
+                groups=[[k] for k in range(num_parts)],
+                rounds=np.zeros_like(parts),
+                points=parts,
+                own_rounds=np.zeros_like(parts),
+                is_plane=False,
+            )
             continue
         meetings[name] = _on_plane(orders[-1], num_parts, rng)
     return meetings

@@ -95,9 +95,14 @@ def ingest(
     if is_remote(out):
         with published(out, MANIFEST_NAME, overwrite=overwrite) as folder:
             report = ingest(
-                source, folder, memory=memory, progress=progress, assigned=assigned,
-                split=split, **options,
-            )  # fmt: skip
+                source,
+                folder,
+                memory=memory,
+                progress=progress,
+                assigned=assigned,
+                split=split,
+                **options,
+            )
             report.graph.close()
         return replace(report, graph=Graph(out), seconds=time.perf_counter() - began)
     settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
@@ -157,9 +162,12 @@ def _ingest_twice(
             memory_bytes=options.memory_bytes,
         )
         job = IngestSteps(
-            GraphSource(graph, source.name), _again(options), transaction, progress,
+            GraphSource(graph, source.name),
+            _again(options),
+            transaction,
+            progress,
             assigned,
-        )  # fmt: skip
+        )
         return _as_found(job.run(), graph.manifest)
 
 

@@ -59,9 +59,17 @@ def split(
     if not isinstance(graph, Graph):
         with open_graph(graph) as opened:
             return split(
-                opened, out, shares, by=by, seed=seed, negatives=negatives,
-                inverse=inverse, memory=memory, overwrite=overwrite, progress=progress,
-            )  # fmt: skip
+                opened,
+                out,
+                shares,
+                by=by,
+                seed=seed,
+                negatives=negatives,
+                inverse=inverse,
+                memory=memory,
+                overwrite=overwrite,
+                progress=progress,
+            )
     spec = split_spec(shares, by=by, seed=seed, negatives=negatives, inverse=inverse)
     source = SplitSource(graph, spec)
     assigned = {name: as_stored(graph, name) for name in graph.node_types}

@@ -25,9 +25,13 @@ from graphsys.storage.objects.object_store import (
 )
 
 _NO_CREDENTIALS: Final = (
-    "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError",
-    "TokenRetrievalError", "UnauthorizedSSOTokenError", "SSOTokenLoadError",
-)  # fmt: skip
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "CredentialRetrievalError",
+    "TokenRetrievalError",
+    "UnauthorizedSSOTokenError",
+    "SSOTokenLoadError",
+)
 _PIECE: Final = 8 << 20
 _TRIED_ANEW: Final = 3
 _GONE: Final = ("NoSuchKey", "404", "NotFound")

@@ -108,9 +108,12 @@ def _files(location: Location, folder: Path, head_name: str, head: bytes) -> lis
 
 
 def _fetch(
-    store: ObjectStore, folder: Path, files: list[Fetched], sizes: Mapping[str, int],
+    store: ObjectStore,
+    folder: Path,
+    files: list[Fetched],
+    sizes: Mapping[str, int],
     progress: Progress,
-) -> None:  # fmt: skip
+) -> None:
     """Fetch what is there of the files, as it is."""
     there = [file for file in files if file.key in sizes]
     progress.stage("fetch", sum(sizes[file.key] for file in there), "bytes")

@@ -60,9 +60,13 @@ class EdgeLog:
     """
 
     def __init__(
-        self, edge_type: EdgeType, scratch: Scratch, *, allows_nan: bool = False,
+        self,
+        edge_type: EdgeType,
+        scratch: Scratch,
+        *,
+        allows_nan: bool = False,
         time_unit: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.edge_type = edge_type
         self.time_unit = time_unit or ""
         self._has_unit = self._is_appended = time_unit is not None
@@ -122,10 +126,14 @@ class EdgeLog:
     def state(self) -> "LogState":
         """Return what is known of all chunks so far."""
         return LogState(
-            edge_type=self.edge_type, splits=dict(self.splits), schema=self._schema,
-            relation_names=self.relation_names, time_unit=self.time_unit,
-            has_unit=self._has_unit, weights=self._weights,
-        )  # fmt: skip
+            edge_type=self.edge_type,
+            splits=dict(self.splits),
+            schema=self._schema,
+            relation_names=self.relation_names,
+            time_unit=self.time_unit,
+            has_unit=self._has_unit,
+            weights=self._weights,
+        )
 
     def absorb(self, state: "LogState") -> None:
         """Take chunks for added that another process has.

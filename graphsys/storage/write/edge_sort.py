@@ -367,9 +367,15 @@ def _clean(
         is_kept[0] = True
         _add_up(rows.columns["weight"][piece], is_kept)
     kept = kernels.mark_kept(
-        keys, row, neighbor, part_offset, cleaning.coalesce,
-        cleaning.drop_self_loops and cleaning.same_type, rows.counts, is_kept,
-    )  # fmt: skip
+        keys,
+        row,
+        neighbor,
+        part_offset,
+        cleaning.coalesce,
+        cleaning.drop_self_loops and cleaning.same_type,
+        rows.counts,
+        is_kept,
+    )
     for array in rows.arrays():
         kernels.close_gaps(array[piece], is_kept)
     return int(kept)

@@ -18,9 +18,15 @@ from graphsys.storage.manifest import TIME_UNITS as UNITS
 
 Ints = npt.NDArray[np.int64]
 _NANOSECONDS: Final = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
-    "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
-}  # fmt: skip
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+    "w": 7 * 86_400 * 10**9,
+}
 _LENGTH: Final = re.compile(r"\s*(\d+)\s*([a-z]+)\s*")
 _MOST: Final = 2**63 - 1
 

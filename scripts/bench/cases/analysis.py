@@ -127,9 +127,12 @@ def _model(topology: Any, num_edges: int, size: str) -> Work:
     def run() -> Outcome:
         model = RowModel(GPUS["h100"])
         visit = RowVisit(
-            superstep=0, kind="push", lengths=lengths, starts=rows.indptr[:-1],
+            superstep=0,
+            kind="push",
+            lengths=lengths,
+            starts=rows.indptr[:-1],
             indices=rows.indices,
-        )  # fmt: skip
+        )
         began, busy = time.perf_counter(), time.process_time()
         model([visit])
         seconds, cores = time.perf_counter() - began, time.process_time() - busy

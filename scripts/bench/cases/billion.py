@@ -105,9 +105,14 @@ def _room(setting: Setting, names: list[str]) -> int:
     """Return the bytes of the store and of the step that takes most beside it."""
     nodes = 1 << setting.scale
     task = Workload(
-        num_nodes=nodes, num_edges=setting.num_edges, machines=1, memory=0,
-        partitions=setting.partitions, dim=DIM, supersteps=ITERATIONS,
-    )  # fmt: skip
+        num_nodes=nodes,
+        num_edges=setting.num_edges,
+        machines=1,
+        memory=0,
+        partitions=setting.partitions,
+        dim=DIM,
+        supersteps=ITERATIONS,
+    )
     scratch = 16 * setting.num_edges  # of the build, or of the triangles
     tables = 2 * nodes * (4 * DIM + 4) if "embedding" in names else 0  # two checkpoints
     outputs = 48 * nodes  # of three algorithms
@@ -165,16 +170,20 @@ def _measured(setting: Setting, name: str, step: Step) -> Row:
     is_own_rate = own is not None and (sampled or step.peer)
     row: Row = {
         "work": setting.work(name),
-        "step": name, "scale": setting.scale, "memory": setting.memory,
-        "seconds": round(seconds, 2), "own_seconds": own,
+        "step": name,
+        "scale": setting.scale,
+        "memory": setting.memory,
+        "seconds": round(seconds, 2),
+        "own_seconds": own,
         "edges_per_s": round(edges / (own if is_own_rate and own else seconds)),
         "peak_bytes": peak,
-        "read_bytes": moved[0], "written_bytes": moved[1],
+        "read_bytes": moved[0],
+        "written_bytes": moved[1],
         "bytes_per_edge": round(peak / setting.num_edges, 3),
         "io_per_edge": round(sum(moved) / setting.num_edges, 3),
         "exit_code": process.returncode,
         "verdict": "kept" if is_kept and not process.returncode else "BROKEN",
-    }  # fmt: skip
+    }
     if step.peer:
         row["system"] = step.peer
     if process.returncode:

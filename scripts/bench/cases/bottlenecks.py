@@ -289,8 +289,13 @@ class Profiled:
                 ) as modelled:
                     self.run()
                 self.modelled |= gpu_figures(gpu, modelled.report, self.mappings)
-        names = ("kernel_invocations", "supersteps", "thread_imbalance",
-                 "transfer_count", "transfer_bytes")  # fmt: skip
+        names = (
+            "kernel_invocations",
+            "supersteps",
+            "thread_imbalance",
+            "transfer_count",
+            "transfer_bytes",
+        )
         figures = {name: host[name] for name in names if host[name] is not None}
         seconds = host["superstep_seconds"] or host["wall_seconds"]
         result = {"figures": {**self.facts, **figures, **self.modelled}}

@@ -25,10 +25,18 @@ PEERS: dict[str, str] = {}
 EPOCHS = 2
 CHUNK = 50
 FIGURES = (
-    "swaps", "bytes_read", "bytes_written", "io_seconds", "waiting_seconds",
-    "compute_seconds", "overlap_alpha", "buffer_partitions", "loss",
-    "peak_memory_bytes", "planned_memory_bytes",
-)  # fmt: skip
+    "swaps",
+    "bytes_read",
+    "bytes_written",
+    "io_seconds",
+    "waiting_seconds",
+    "compute_seconds",
+    "overlap_alpha",
+    "buffer_partitions",
+    "loss",
+    "peak_memory_bytes",
+    "planned_memory_bytes",
+)
 
 
 def works(
@@ -49,24 +57,28 @@ def works(
         10 << scale,
         {
             f"{OURS}, buffer of {capacity}{'' if prefetch else ', no prefetch'}": {
-                "order": "beta", "capacity": capacity, "prefetch": prefetch,
+                "order": "beta",
+                "capacity": capacity,
+                "prefetch": prefetch,
             }
             for capacity in capacities
             for prefetch in ([True, False] if capacity < partitions else [True])
         },
         common,
-    )  # fmt: skip
+    )
     yield _work(
         f"orders, buffer of {partitions // 4}, {name}",
         10 << scale,
         {
             f"{OURS}, {order}": {
-                "order": order, "capacity": partitions // 4, "prefetch": True,
+                "order": order,
+                "capacity": partitions // 4,
+                "prefetch": True,
             }
             for order in ORDERS
         },
         common,
-    )  # fmt: skip
+    )
 
 
 def _work(

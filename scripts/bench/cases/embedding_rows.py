@@ -43,15 +43,20 @@ def works(
     for row_dtype in ROW_DTYPES:
         system = f"{OURS}, {row_dtype}"
         run = in_child(
-            f"{MODULE}:train_rows", pss=True, graph=graph, out=folder / "run",
+            f"{MODULE}:train_rows",
+            pss=True,
+            graph=graph,
+            out=folder / "run",
             row_dtype=row_dtype,
-        )  # fmt: skip
+        )
         contenders.append(Contender(system=system, run=run))
         if answers is not None:
             reached[system] = in_child(
-                f"{MODULE}:reach", graph=answers, out=folder / "quality",
+                f"{MODULE}:reach",
+                graph=answers,
+                out=folder / "quality",
                 overrides=[*overrides, f"row_dtype='{row_dtype}'"],
-            )  # fmt: skip
+            )
     num_edges = edge_factor << scale
 
     def verify(results: Mapping[str, Any]) -> None:

@@ -37,8 +37,15 @@ PEERS: dict[str, str] = {}
 MODULE = "bench.cases.embedding_step"
 BATCH = 1000
 PHASES = (
-    "edges", "ahead", "gather", "scores", "losses", "gradients", "sums", "update",
-)  # fmt: skip
+    "edges",
+    "ahead",
+    "gather",
+    "scores",
+    "losses",
+    "gradients",
+    "sums",
+    "update",
+)
 
 
 def works(

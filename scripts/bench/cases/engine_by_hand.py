@@ -86,9 +86,14 @@ class ByHand:
                 bounds = self.block.bounds
                 self.call(hand.labels_to_send, bounds, label, sent)
                 self.call(
-                    hand.min_label_pull, *self.rows, sent, label, changed, self.degree,
+                    hand.min_label_pull,
+                    *self.rows,
+                    sent,
+                    label,
+                    changed,
+                    self.degree,
                     self.parts,
-                )  # fmt: skip
+                )
                 frontier = self.from_parts(changed)
                 continue
             columns = (*self.rows[1:], label)
@@ -110,9 +115,15 @@ class ByHand:
             if self.is_dense(frontier):
                 changed = np.zeros(num_words(n), np.uint64)
                 self.call(
-                    hand.pull_distances, *self.rows, weight, distance, new, changed,
-                    self.degree, self.parts,
-                )  # fmt: skip
+                    hand.pull_distances,
+                    *self.rows,
+                    weight,
+                    distance,
+                    new,
+                    changed,
+                    self.degree,
+                    self.parts,
+                )
                 distance, new = new, distance
                 frontier = self.from_parts(changed)
                 continue
@@ -135,16 +146,33 @@ class ByHand:
         nodes, parallel = frontier.listed(), frontier.edges > 30_000
         scratch.cursor[:] = 0
         self.call(
-            kernel, nodes, len(nodes), *columns, best, scratch.touched, scratch.listed,
-            scratch.cursor[:1], parallel=parallel,
-        )  # fmt: skip
+            kernel,
+            nodes,
+            len(nodes),
+            *columns,
+            best,
+            scratch.touched,
+            scratch.listed,
+            scratch.cursor[:1],
+            parallel=parallel,
+        )
         touched = scratch.listed[: scratch.cursor[0]]
         fresh = np.empty(len(touched), np.int64)
         nothing = best.dtype.type(np.inf if best.dtype.kind == "f" else 2**31 - 1)
         self.call(
-            hand.take_best, touched, len(touched), best, nothing, value, scratch.touched,
-            self.degree, fresh, scratch.cursor[1:2], scratch.cursor[2:], parallel=parallel,
-        )  # fmt: skip
+            hand.take_best,
+            touched,
+            len(touched),
+            best,
+            nothing,
+            value,
+            scratch.touched,
+            self.degree,
+            fresh,
+            scratch.cursor[1:2],
+            scratch.cursor[2:],
+            parallel=parallel,
+        )
         return Frontier.from_list(
             self.n, fresh[: scratch.cursor[1]], int(scratch.cursor[2])
         )
@@ -162,18 +190,32 @@ class ByHand:
             if self.is_dense(frontier):
                 changed = np.zeros(num_words(n), np.uint64)
                 self.call(
-                    hand.look_up, *self.rows, frontier.words(), hops, level, changed,
-                    self.degree, self.parts,
-                )  # fmt: skip
+                    hand.look_up,
+                    *self.rows,
+                    frontier.words(),
+                    hops,
+                    level,
+                    changed,
+                    self.degree,
+                    self.parts,
+                )
                 frontier = self.from_parts(changed)
                 continue
             nodes, parallel = frontier.listed(), frontier.edges > 30_000
             scratch.cursor[:] = 0
             self.call(
-                hand.claim, nodes, len(nodes), *self.rows[1:], hops,
-                level, self.degree, scratch.listed, scratch.cursor[:1], scratch.cursor[2:],
+                hand.claim,
+                nodes,
+                len(nodes),
+                *self.rows[1:],
+                hops,
+                level,
+                self.degree,
+                scratch.listed,
+                scratch.cursor[:1],
+                scratch.cursor[2:],
                 parallel=parallel,
-            )  # fmt: skip
+            )
             fresh = scratch.listed[: scratch.cursor[0]].copy()
             frontier = Frontier.from_list(n, fresh, int(scratch.cursor[2]))
         return {"hops": hops}

@@ -122,13 +122,18 @@ def _ways(name: str, ends: tuple[Any, Any]) -> Iterator[tuple[list[str], Options
 
     first, second = ends
     given: dict[str, Options] = {
-        "bfs": {"source": first}, "sssp": {"source": first},
+        "bfs": {"source": first},
+        "sssp": {"source": first},
         "personalized_pagerank": {"source": first, "iterations": 10},
         "min_cut": {"source": first, "target": second},
-        "random_walks": {"length": 20}, "betweenness": {"sources": [first, second]},
-        "cdlp": {"iterations": 3}, "katz": {"alpha": 1e-5}, "pagerank": {"iterations": 10},
-        "jaccard": {"top_k": 1}, "adamic_adar": {"top_k": 1},
-    }  # fmt: skip
+        "random_walks": {"length": 20},
+        "betweenness": {"sources": [first, second]},
+        "cdlp": {"iterations": 3},
+        "katz": {"alpha": 1e-5},
+        "pagerank": {"iterations": 10},
+        "jaccard": {"top_k": 1},
+        "adamic_adar": {"top_k": 1},
+    }
     options = given.get(name, {})
     known = algorithms.get(name)
     kinds = [kind for kind in ("native", "program") if getattr(known, kind)]

@@ -72,10 +72,13 @@ def sum_work(graph: Any, name: str, peer: Any, limits: Limits) -> Work:
         contenders.append(Contender(system="DGL", run=dgl))
     num_bytes = 4 * NUM_FEATURES * (graph.num_edges + graph.num_nodes)
     return Work(
-        name=f"SpMM sum, {NUM_FEATURES} features, {name}", amount=float(graph.num_edges),
-        unit="edges/s", contenders=contenders, verify=same_sums,
+        name=f"SpMM sum, {NUM_FEATURES} features, {name}",
+        amount=float(graph.num_edges),
+        unit="edges/s",
+        contenders=contenders,
+        verify=same_sums,
         limit_s=num_bytes / limits.copy_bandwidth,
-    )  # fmt: skip
+    )
 
 
 def training_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
@@ -93,9 +96,11 @@ def training_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
         contenders.append(Contender(system="DGL", run=dgl_training(graph, batches, peer)))
     return Work(
         name=f"GraphSAGE {len(batches)} batches of {BATCH_SIZE}, 15/10/5, h{DIM}, {name}",
-        amount=float(len(batches)), unit="batches/s", contenders=contenders,
+        amount=float(len(batches)),
+        unit="batches/s",
+        contenders=contenders,
         verify=similar_losses,
-    )  # fmt: skip
+    )
 
 
 def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], Outcome]:
@@ -106,9 +111,15 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
     from graphsys.gnn.training.trainer import GnnTrainer
 
     config = GnnConfig(
-        model="sage", dim=DIM, layers=3, fanouts=FANOUTS, batch_size=BATCH_SIZE, lr=0.003,
-        prefetch=prefetch, reverse_edges=False,
-    )  # fmt: skip
+        model="sage",
+        dim=DIM,
+        layers=3,
+        fanouts=FANOUTS,
+        batch_size=BATCH_SIZE,
+        lr=0.003,
+        prefetch=prefetch,
+        reverse_edges=False,
+    )
 
     def run() -> Outcome:
         with kernel_threads(num_cores()):

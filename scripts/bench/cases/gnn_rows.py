@@ -44,7 +44,8 @@ def works(
     yield Work(
         name=f"GraphSAGE {len(batches)} batches of {BATCH_SIZE}, 5/10, learned rows of "
         f"{DIM}, {name}",
-        amount=float(len(batches)), unit="batches/s",
+        amount=float(len(batches)),
+        unit="batches/s",
         contenders=[
             Contender(system="graphsys", run=in_child(target, kind="disk", **arguments)),
             Contender(
@@ -52,12 +53,13 @@ def works(
                 run=in_child(target, kind="memory", **arguments),
             ),
             Contender(
-                system="Adam in memory, no limit", is_reference=True,
+                system="Adam in memory, no limit",
+                is_reference=True,
                 run=in_child(target, kind="parameters", **arguments),
             ),
         ],
         verify=alike,
-    )  # fmt: skip
+    )
 
 
 def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
@@ -69,9 +71,14 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     from graphsys.storage.reader import Graph
 
     config = GnnConfig(
-        model="sage", dim=DIM, fanouts=FANOUTS, batch_size=BATCH_SIZE, lr=0.003,
-        reverse_edges=False, learned_rows="memory" if kind == "parameters" else "disk",
-    )  # fmt: skip
+        model="sage",
+        dim=DIM,
+        fanouts=FANOUTS,
+        batch_size=BATCH_SIZE,
+        lr=0.003,
+        reverse_edges=False,
+        learned_rows="memory" if kind == "parameters" else "disk",
+    )
     path = Path(folder) if kind == "disk" else None
     if path is not None:
         shutil.rmtree(path, ignore_errors=True)
@@ -93,9 +100,10 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
         if path is not None:
             figures |= {
                 "checkpoint_s": time.perf_counter() - began - seconds,
-                "limit_bytes": limit, "table_bytes": table_bytes,
+                "limit_bytes": limit,
+                "table_bytes": table_bytes,
                 "file_bytes": sum(f.stat().st_size for f in path.rglob("rows/**/*.bin")),
-            }  # fmt: skip
+            }
     result = {"loss": float(np.mean(losses)), "figures": figures}
     return Outcome(seconds=seconds, result=result)
 

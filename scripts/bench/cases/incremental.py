@@ -29,9 +29,13 @@ SHARES = (1e-4, 1e-3, 1e-2)
 SOURCE = 0
 SYSTEMS = ("graphsys", "anew")
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "wcc": {}, "pagerank": {}, "bfs": {"source": SOURCE}, "sssp": {"source": SOURCE},
-    "triangle_count": {}, "k_core": {},
-}  # fmt: skip
+    "wcc": {},
+    "pagerank": {},
+    "bfs": {"source": SOURCE},
+    "sssp": {"source": SOURCE},
+    "triangle_count": {},
+    "k_core": {},
+}
 
 
 def works(

@@ -70,9 +70,12 @@ def _work(name: str, count: Callable[[], list[Mix]]) -> Work:
         return Outcome(seconds=time.perf_counter() - began, result={"figures": figures})
 
     return Work(
-        name=f"instructions, {name}", amount=1.0, unit="kernels/s",
-        contenders=[Contender(system=OURS, run=run)], verify=_verify,
-    )  # fmt: skip
+        name=f"instructions, {name}",
+        amount=1.0,
+        unit="kernels/s",
+        contenders=[Contender(system=OURS, run=run)],
+        verify=_verify,
+    )
 
 
 def _verify(results: dict[str, Any]) -> None:

@@ -30,9 +30,12 @@ def write_mico_like(out: Path) -> None:
 
         def chunks(self) -> Iterator[Any]:
             drawn = generators.communities(
-                100_000, mean_degree=25, max_degree=1000, min_community=50,
+                100_000,
+                mean_degree=25,
+                max_degree=1000,
+                min_community=50,
                 max_community=2000,
-            )  # fmt: skip
+            )
             for chunk in drawn.chunks():
                 if isinstance(chunk, storage.NodeChunk):
                     label = {"label": chunk.columns["label"] % NUM_LABELS}

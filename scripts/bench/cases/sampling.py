@@ -86,9 +86,12 @@ def neighbor_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
         contenders.append(Contender(system="DGL", run=dgl_neighbors(peer, batches)))
     amount = float(ours(1)().result["amount"])
     return Work(
-        name=f"neighbors 15/10/5, {name}", amount=amount, unit="edges/s",
-        contenders=contenders, verify=about_equal,
-    )  # fmt: skip
+        name=f"neighbors 15/10/5, {name}",
+        amount=amount,
+        unit="edges/s",
+        contenders=contenders,
+        verify=about_equal,
+    )
 
 
 def dgl_neighbors(peer: Any, batches: list[Any]) -> Callable[[], Outcome]:
@@ -120,9 +123,12 @@ def walk_work(
     """
     rows = rows_of(graph, "edge", "out")
     sampler = ImportanceSampler(
-        rows, num_neighbors=(settings["count"],), num_walks=settings["walks"],
-        walk_length=settings["length"], restart=settings["restart"],
-    )  # fmt: skip
+        rows,
+        num_neighbors=(settings["count"],),
+        num_walks=settings["walks"],
+        walk_length=settings["length"],
+        restart=settings["restart"],
+    )
 
     def ours(threads: int) -> Callable[[], Outcome]:
         def sample(number: int) -> int:
@@ -143,9 +149,12 @@ def walk_work(
     if peer is not None:
         contenders.append(Contender(system="DGL", run=dgl_walks(peer, batches, settings)))
     return Work(
-        name=f"PinSage neighborhoods {name}", amount=float(sum(map(len, batches))),
-        unit="seeds/s", contenders=contenders, verify=about_equal,
-    )  # fmt: skip
+        name=f"PinSage neighborhoods {name}",
+        amount=float(sum(map(len, batches))),
+        unit="seeds/s",
+        contenders=contenders,
+        verify=about_equal,
+    )
 
 
 def dgl_walks(
@@ -158,9 +167,13 @@ def dgl_walks(
     graph = peer.formats(["csr", "csc"])
     graph.create_formats_()
     sampler = dgl.sampling.RandomWalkNeighborSampler(
-        graph, settings["length"], settings["restart"], settings["walks"],
-        settings["count"], metapath=[("_N", "_E", "_N")],
-    )  # fmt: skip
+        graph,
+        settings["length"],
+        settings["restart"],
+        settings["walks"],
+        settings["count"],
+        metapath=[("_N", "_E", "_N")],
+    )
     seeds = [torch.from_numpy(batch) for batch in batches]
 
     def run() -> Outcome:
@@ -202,7 +215,8 @@ def gather_work(graph: Any, name: str, batches: list[Any]) -> Work:
 
     return Work(
         name=f"gather {len(nodes) / 1e3:.0f}k x {NUM_FEATURES} float32, {name}",
-        amount=float(len(nodes)), unit="rows/s",
+        amount=float(len(nodes)),
+        unit="rows/s",
         contenders=[
             Contender(
                 system="graphsys, 1 thread",
@@ -214,7 +228,7 @@ def gather_work(graph: Any, name: str, batches: list[Any]) -> Work:
             Contender(system="numpy.take, clip", run=repeated(take)),
         ],
         verify=same_rows,
-    )  # fmt: skip
+    )
 
 
 def cache_work(graph: Any, name: str, batches: list[Any]) -> Work:
@@ -251,13 +265,14 @@ def cache_work(graph: Any, name: str, batches: list[Any]) -> Work:
 
     return Work(
         name=f"features by a cache of a tenth of the rows, {name}",
-        amount=float(sum(map(len, traces))), unit="rows/s",
+        amount=float(sum(map(len, traces))),
+        unit="rows/s",
         contenders=[
             Contender(system=f"graphsys, {policy}", run=gathered(policy))
             for policy in get_args(Policy)
         ],
         verify=same_rows,
-    )  # fmt: skip
+    )
 
 
 def store_work(folder: Path, name: str, batches: list[Any]) -> Work:
@@ -273,7 +288,8 @@ def store_work(folder: Path, name: str, batches: list[Any]) -> Work:
 
     return Work(
         name=f"store under a quarter of its size, 15/10/5 and features, {name}",
-        amount=float(sum(map(len, batches))), unit="seeds/s",
+        amount=float(sum(map(len, batches))),
+        unit="seeds/s",
         contenders=[
             Contender(
                 system="graphsys", run=in_child(target, is_copied=False, **arguments)
@@ -281,7 +297,7 @@ def store_work(folder: Path, name: str, batches: list[Any]) -> Work:
             Contender(system=LIMITED, run=in_child(target, is_copied=True, **arguments)),
         ],
         verify=same_samples,
-    )  # fmt: skip
+    )
 
 
 def loader_work(
@@ -309,9 +325,12 @@ def loader_work(
             Contender(system="PyG", run=in_child(target, python=python, **shared))
         )
     return Work(
-        name=f"PyG NodeLoader 15/10/5, {name}", amount=float(len(seeds)), unit="seeds/s",
-        contenders=contenders, verify=about_equal,
-    )  # fmt: skip
+        name=f"PyG NodeLoader 15/10/5, {name}",
+        amount=float(len(seeds)),
+        unit="seeds/s",
+        contenders=contenders,
+        verify=about_equal,
+    )
 
 
 def save_arrays(graph: Any, folder: Path) -> None:

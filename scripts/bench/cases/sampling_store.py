@@ -70,9 +70,12 @@ def sample(store: str, seeds: str, fanouts: list[int], *, is_copied: bool) -> Ou
     figures = {} if is_copied else {"limit_bytes": limit, "graph_bytes": num_bytes}
     return Outcome(
         seconds=time.perf_counter() - began,
-        result={"sum": sum(total for _, total in done), "figures": figures,
-                "amount": sum(edges for edges, _ in done)},
-    )  # fmt: skip
+        result={
+            "sum": sum(total for _, total in done),
+            "figures": figures,
+            "amount": sum(edges for edges, _ in done),
+        },
+    )
 
 
 def data_bytes() -> int:

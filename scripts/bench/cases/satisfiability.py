@@ -36,7 +36,7 @@ _NOISE = 0.5
 
 def works(
     *, quick: bool, folder: Path, limits: Limits, missing: list[str]
-) -> Iterator[Work]:  # fmt: skip
+) -> Iterator[Work]:
     """Yield a work for each ratio."""
     size, count = (QUICK_SIZE, QUICK_FORMULAS) if quick else (SIZE, FORMULAS)
     for ratio in RATIOS:
@@ -59,9 +59,11 @@ def works(
             )
         yield Work(
             name=f"{count} formulas of {size:,} variables, ratio {ratio}",
-            amount=count, unit="formulas/s", contenders=contenders,
+            amount=count,
+            unit="formulas/s",
+            contenders=contenders,
             verify=verify if ratio <= EASY else lambda results: None,
-        )  # fmt: skip
+        )
 
 
 def solved(graphs: list[Any], solve: Callable[[Any, Any, int], Any]) -> Outcome:
@@ -101,9 +103,14 @@ def by_walks(graph: Any, formula: Any, seed: int) -> tuple[Any, float]:
 
     truth = np.random.default_rng(seed).integers(0, 2, formula.num_variables, dtype=np.int8)
     walk_sat(
-        formula.clauses, formula.literals, *formula.by_literal, truth, _NOISE,
-        FLIPS * TRIES, np.uint64(seed + 1),
-    )  # fmt: skip
+        formula.clauses,
+        formula.literals,
+        *formula.by_literal,
+        truth,
+        _NOISE,
+        FLIPS * TRIES,
+        np.uint64(seed + 1),
+    )
     return truth, 0.0
 
 

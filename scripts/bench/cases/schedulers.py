@@ -36,9 +36,13 @@ beside them."""
 
 
 def works(
-    *, quick: bool, folder: Path, limits: Limits, missing: list[str],
+    *,
+    quick: bool,
+    folder: Path,
+    limits: Limits,
+    missing: list[str],
     inputs: tuple[str, ...] = (),
-) -> Iterator[Work]:  # fmt: skip
+) -> Iterator[Work]:
     """Yield a work per application and graph, and one per control."""
     for name in inputs or (QUICK_INPUTS if quick else INPUTS):
         topology = load(name)
@@ -141,6 +145,9 @@ def _work(name: str, amount: float, simulated: Simulated) -> Work:
         for policy in POLICIES
     ]
     return Work(
-        name=f"simulated schedulers, {name}", amount=float(amount), unit="values/s",
-        contenders=contenders, verify=verify,
-    )  # fmt: skip
+        name=f"simulated schedulers, {name}",
+        amount=float(amount),
+        unit="values/s",
+        contenders=contenders,
+        verify=verify,
+    )

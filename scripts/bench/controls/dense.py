@@ -35,9 +35,13 @@ def gemm(device: Device, a: Array, b: Array) -> Array:
     out = device.zeros(n * n)
     tiles = n // TILE
     device.launch(
-        GEMM, tiles * tiles, (left, right, out), (n,), phases=2 * tiles + 1,
+        GEMM,
+        tiles * tiles,
+        (left, right, out),
+        (n,),
+        phases=2 * tiles + 1,
         max_loads=2 * tiles,
-    )  # fmt: skip
+    )
     return device.copy_out(out).reshape(n, n)
 
 

@@ -164,10 +164,16 @@ class Device:
     def _visit(self, steps: Array, loads: Array, entries: Array) -> RowVisit:
         threads, room = entries.shape
         return RowVisit(
-            superstep=self.launches, kind="pull", lengths=steps, loads=loads,
-            starts=np.arange(threads, dtype=np.int64) * room, indices=entries.reshape(-1),
-            value_bytes=4, mapping="thread", has_index_loads=False,
-        )  # fmt: skip
+            superstep=self.launches,
+            kind="pull",
+            lengths=steps,
+            loads=loads,
+            starts=np.arange(threads, dtype=np.int64) * room,
+            indices=entries.reshape(-1),
+            value_bytes=4,
+            mapping="thread",
+            has_index_loads=False,
+        )
 
 
 def _bases(arrays: tuple[Array, ...]) -> Array:

@@ -145,9 +145,13 @@ def n_body(device: Device, bodies: Array, iterations: int, dt: float) -> Array:
     phases = 2 * (n // THREADS) + 1
     for _ in range(iterations):
         device.launch(
-            MOVE, n // THREADS, (old, speed, new), (n, dt), phases=phases,
+            MOVE,
+            n // THREADS,
+            (old, speed, new),
+            (n, dt),
+            phases=phases,
             max_loads=4 * (n // THREADS) + 3,
-        )  # fmt: skip
+        )
         old, new = new, old
     return device.copy_out(old).reshape(4, n)
 

@@ -60,35 +60,64 @@ def _planetoid(recipe: str, published: float, cited: str, target: float) -> Cell
 
 def _splits(recipe: str, published: float, target: float) -> Cell:
     return Cell(
-        recipe=recipe, source="heterophilous", metric="roc_auc", published=published,
-        cited=PLATONOV, target=target, seeds=tuple(range(1, 11)), num_splits=10,
-    )  # fmt: skip
+        recipe=recipe,
+        source="heterophilous",
+        metric="roc_auc",
+        published=published,
+        cited=PLATONOV,
+        target=target,
+        seeds=tuple(range(1, 11)),
+        num_splits=10,
+    )
 
 
 def _recommended(
     recipe: str, source: str, published: float | None, cited: str, target: float
 ) -> Cell:
     return Cell(
-        recipe=recipe, source=source, metric="recall@20", published=published, cited=cited,
-        target=target, seeds=(1,), others=("ndcg@20",), has_curve=True,
-    )  # fmt: skip
+        recipe=recipe,
+        source=source,
+        metric="recall@20",
+        published=published,
+        cited=cited,
+        target=target,
+        seeds=(1,),
+        others=("ndcg@20",),
+        has_curve=True,
+    )
 
 
 _ACM = Cell(
-    recipe="acm", source="heco-acm", metric="f1_micro", published=0.8511, cited=HECO,
-    target=0.85, others=("f1_macro",),
-)  # fmt: skip
+    recipe="acm",
+    source="heco-acm",
+    metric="f1_micro",
+    published=0.8511,
+    cited=HECO,
+    target=0.85,
+    others=("f1_macro",),
+)
 
 _GATNE = Cell(
-    recipe="gatne-amazon", source="gatne-amazon", metric="roc_auc", published=0.9744,
-    cited=GATNE, target=0.96, others=("pr_auc", "f1"),
-)  # fmt: skip
+    recipe="gatne-amazon",
+    source="gatne-amazon",
+    metric="roc_auc",
+    published=0.9744,
+    cited=GATNE,
+    target=0.96,
+    others=("pr_auc", "f1"),
+)
 
 _BLOGCATALOG = Cell(
-    recipe="blogcatalog", source="blogcatalog", metric="f1_micro@50%", published=0.410,
-    cited=DEEPWALK, target=0.40, seeds=(1,), is_of_rows=True,  # 5 shuffles of labels
+    recipe="blogcatalog",
+    source="blogcatalog",
+    metric="f1_micro@50%",
+    published=0.410,
+    cited=DEEPWALK,
+    target=0.40,
+    seeds=(1,),
+    is_of_rows=True,  # 5 shuffles of labels
     others=("f1_macro@50%", "f1_micro@10%", "f1_macro@10%", "f1_micro@90%", "f1_macro@90%"),
-)  # fmt: skip
+)
 
 CELLS = {
     "cora-gcn": _planetoid("cora", 0.815, KIPF, 0.805),

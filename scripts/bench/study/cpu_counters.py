@@ -155,19 +155,32 @@ def predicted(traversal: Traversal, first: Cache, last: Cache) -> tuple[int, int
     through the caches and are not counted.
     """
     caches = Caches(
-        l1_bytes=2 * first.num_bytes, l2_bytes=2 * last.num_bytes, brings_lines=True,
-        l1_ways=first.ways, l2_ways=last.ways,
-    )  # fmt: skip
+        l1_bytes=2 * first.num_bytes,
+        l2_bytes=2 * last.num_bytes,
+        brings_lines=True,
+        l1_ways=first.ways,
+        l2_ways=last.ways,
+    )
     alone = Gpu(
-        name="one core", num_sms=1, max_threads=32, max_ctas=1, registers=1 << 16,
-        register_unit=256, shared_bytes=1 << 16, reserved_bytes=0,
-    )  # fmt: skip
+        name="one core",
+        num_sms=1,
+        max_threads=32,
+        max_ctas=1,
+        registers=1 << 16,
+        register_unit=256,
+        shared_bytes=1 << 16,
+        reserved_bytes=0,
+    )
     model = CacheModel(alone, caches, sms=1, shape=SimtLaunch(threads=32))
     visit = RowVisit(
-        superstep=0, kind="pull", lengths=np.diff(traversal.starts),
-        starts=traversal.starts[:-1], indices=traversal.indices.astype(np.int64),
-        value_bytes=2 * traversal.values.itemsize, mapping="warp",
-    )  # fmt: skip
+        superstep=0,
+        kind="pull",
+        lengths=np.diff(traversal.starts),
+        starts=traversal.starts[:-1],
+        indices=traversal.indices.astype(np.int64),
+        value_bytes=2 * traversal.values.itemsize,
+        mapping="warp",
+    )
     model.run(visit)
     asked, hits = (model.tallies[0, it, 2] for it in (kernels.L1_ASKED, kernels.L1_HITS))
     asked2, hits2 = (

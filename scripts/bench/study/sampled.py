@@ -7,9 +7,13 @@ from bench.study.finding import GPU, LABELS, OLD
 from bench.study.statistics import Rows
 
 HEADS = (
-    "hit rate", "runs", "off by, median", "at most", "stated error, median",
+    "hit rate",
+    "runs",
+    "off by, median",
+    "at most",
+    "stated error, median",
     "off by at most two errors",
-)  # fmt: skip
+)
 CLEAR = 2.0
 
 
@@ -53,6 +57,9 @@ def _told(found: list[tuple[float, float]]) -> tuple[str, ...]:
     off, errors = zip(*found, strict=True)
     within = statistics.fmean(a <= CLEAR * b for a, b in found)
     return (
-        str(len(found)), f"{statistics.median(off):.2%}", f"{max(off):.2%}",
-        f"{statistics.median(errors):.2%}", f"{within:.0%}",
-    )  # fmt: skip
+        str(len(found)),
+        f"{statistics.median(off):.2%}",
+        f"{max(off):.2%}",
+        f"{statistics.median(errors):.2%}",
+        f"{within:.0%}",
+    )

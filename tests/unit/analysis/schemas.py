@@ -12,9 +12,18 @@ _TYPES = {
     "integer": int,
 }
 _KNOWN = {
-    "$schema", "title", "description", "type", "required", "properties", "items", "enum",
-    "minimum", "maximum", "additionalProperties",
-}  # fmt: skip
+    "$schema",
+    "title",
+    "description",
+    "type",
+    "required",
+    "properties",
+    "items",
+    "enum",
+    "minimum",
+    "maximum",
+    "additionalProperties",
+}
 
 
 def violations(schema: dict[str, Any], value: Any, path: str = "report") -> list[str]:

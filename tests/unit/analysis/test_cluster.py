@@ -23,8 +23,14 @@ def part(rank: int, seconds: float, waited: float) -> dict[str, Any]:
         count("edges", 10 * (rank + 1))
         ended("superstep", time.perf_counter_ns(), 1000, number=0, mode="pull")
         steps = [{"sent_bytes": 40, "seconds": seconds, "waiting_seconds": waited}]
-        return {"seconds": seconds, "waited_s": waited, "compile_seconds": 0.0,
-                "bytes": [40], "steps": steps, "nodes": 5}  # fmt: skip
+        return {
+            "seconds": seconds,
+            "waited_s": waited,
+            "compile_seconds": 0.0,
+            "bytes": [40],
+            "steps": steps,
+            "nodes": 5,
+        }
 
     return {**recorded(work), "elapsed_s": seconds, "clock_ns": 10**9 * (rank + 1)}
 
@@ -56,27 +62,47 @@ def trainer(host: str, *spans: tuple[str, int, int], by_batch: bool) -> dict[str
     """Return what a worker of a training gives back: spans from and to, in seconds."""
     names = {"work": "step" if by_batch else "compute"}
     events = [
-        Event(names.get(name, name), begin * 10**9, (end - begin) * 10**9,
-              attributes={"epoch": 0})
+        Event(
+            names.get(name, name),
+            begin * 10**9,
+            (end - begin) * 10**9,
+            attributes={"epoch": 0},
+        )
         for name, begin, end in spans
-    ]  # fmt: skip
+    ]
     events.append(Event("edges", 10**9, value=7))
-    return {"events": events, "elapsed_s": 9.0, "host": host,
-            "clock_ns": time.time_ns() - time.perf_counter_ns()}  # fmt: skip
+    return {
+        "events": events,
+        "elapsed_s": 9.0,
+        "host": host,
+        "clock_ns": time.time_ns() - time.perf_counter_ns(),
+    }
 
 
 def test_the_page_has_the_workers_of_a_training_of_embeddings(tmp_path: Path) -> None:
     """A rank may have parts of several epochs; what lies outside them does not count."""
     first = trainer(
-        "a", ("epoch", 0, 10), ("read", 0, 4), ("work", 2, 8), ("communication", 5, 6),
-        ("exchange", 8, 9), ("write_back", 7, 9), by_batch=False,
-    )  # fmt: skip
+        "a",
+        ("epoch", 0, 10),
+        ("read", 0, 4),
+        ("work", 2, 8),
+        ("communication", 5, 6),
+        ("exchange", 8, 9),
+        ("write_back", 7, 9),
+        by_batch=False,
+    )
     again = trainer("a", ("epoch", 20, 22), ("work", 20, 22), by_batch=False)
     other = trainer("b", ("epoch", 0, 10), ("exchange", 2, 30), by_batch=False)
     facts = [
-        {"rank": rank, "units": 3 - rank, "sent_bytes": 64, "read_bytes": 256,
-         "written_bytes": 512} for rank in range(2)
-    ]  # fmt: skip
+        {
+            "rank": rank,
+            "units": 3 - rank,
+            "sent_bytes": 64,
+            "read_bytes": 256,
+            "written_bytes": 512,
+        }
+        for rank in range(2)
+    ]
     with profile(tmp_path / "r.html", level="L0"):
         tell_trainers("embedding", [(0, first), (1, other), (0, again)], facts, 2)
     report = read_report(tmp_path / "r.json")
@@ -106,11 +132,22 @@ def test_the_page_has_the_workers_of_a_training_of_embeddings(tmp_path: Path) ->
 
 def test_the_page_has_the_workers_of_a_training_of_a_network(tmp_path: Path) -> None:
     part = trainer(
-        "a", ("epoch", 0, 10), ("sample", 0, 4), ("gather", 4, 5), ("work", 3, 8),
-        ("communication", 6, 8), ("communication", 11, 19), by_batch=True,
-    )  # fmt: skip
-    facts = {"rank": 0, "units": 5, "sent_bytes": 64, "read_bytes": None,
-             "written_bytes": None}  # fmt: skip
+        "a",
+        ("epoch", 0, 10),
+        ("sample", 0, 4),
+        ("gather", 4, 5),
+        ("work", 3, 8),
+        ("communication", 6, 8),
+        ("communication", 11, 19),
+        by_batch=True,
+    )
+    facts = {
+        "rank": 0,
+        "units": 5,
+        "sent_bytes": 64,
+        "read_bytes": None,
+        "written_bytes": None,
+    }
     with profile(tmp_path / "r.html", level="L0"):
         tell_trainers("gnn", [(0, part), (1, {"report": None})], [facts], 0)
     report = read_report(tmp_path / "r.json")

@@ -106,10 +106,12 @@ def test_altered_reports_are_one_line(
         pass
     whole = json.loads((tmp_path / "a.json").read_text())
     changes: dict[str, dict[str, Any]] = {
-        "metrics": {"metrics": [7, {"value": "x"}]}, "machine": {"machine": 3},
-        "command": {"command": "graphsys run 'bfs"}, "verdict": {"verdict": []},
+        "metrics": {"metrics": [7, {"value": "x"}]},
+        "machine": {"machine": 3},
+        "command": {"command": "graphsys run 'bfs"},
+        "verdict": {"verdict": []},
         "value": {"metrics": [{**whole["metrics"][0], "value": "many"}]},
-    }  # fmt: skip
+    }
     (tmp_path / "b.json").write_text(json.dumps({**whole, **changes[alter]}))
     words = ["profile", "--compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
     for more in ([], ["-o", str(tmp_path / "c.html")]):

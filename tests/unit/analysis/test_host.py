@@ -98,15 +98,19 @@ def test_compiling_is_in_no_superstep() -> None:
 
 def test_transfers_overlap_with_units_of_a_training() -> None:
     events = [
-        span("read", 0, 10, partition=0), amount("bytes_read", 100),
+        span("read", 0, 10, partition=0),
+        amount("bytes_read", 100),
         span("wait", 0, 10),
         span("read", 10, 12, bucket=(0, 0)),
-        span("compute", 12, 40, epoch=0), amount("edges", 50),
-        span("read", 20, 30, partition=1), amount("bytes_read", 60),
-        span("write_back", 42, 46), amount("bytes_written", 60),
+        span("compute", 12, 40, epoch=0),
+        amount("edges", 50),
+        span("read", 20, 30, partition=1),
+        amount("bytes_read", 60),
+        span("write_back", 42, 46),
+        amount("bytes_written", 60),
         span("checkpoint", 41, 50),
         amount("swaps", 1),
-    ]  # fmt: skip
+    ]
     found = figures_of(events)
     assert found.transfers == [100, 60, 60]
     assert (found.transfer_s, found.waiting_s, found.compute_s) == (0.024, 0.014, 0.03)
@@ -134,8 +138,11 @@ def test_batches_of_a_network_are_steps_and_overlap_with_sampling() -> None:
         ]
     found = figures_of(events)
     assert [(s.facts["number"], s.facts["epoch"]) for s in found.steps] == [
-        (0, 0), (1, 0), (0, 1), (1, 1)
-    ]  # fmt: skip
+        (0, 0),
+        (1, 0),
+        (0, 1),
+        (1, 1),
+    ]
     assert [(s.seconds, s.edges, s.kernels, s.launches) for s in found.steps] == [
         (0.08, 7 + k, 1, [k]) for k in range(4)
     ]  # those of its own layers, not of the batch behind it
@@ -149,9 +156,12 @@ def test_batches_of_a_network_are_steps_and_overlap_with_sampling() -> None:
 
 def test_waiting_for_more_than_was_read_is_no_negative_overlap() -> None:
     events = [
-        span("read", 0, 4, partition=0), span("wait", 0, 30), span("compute", 30, 40),
-        span("checkpoint", 40, 90), span("write_back", 50, 60),
-    ]  # fmt: skip
+        span("read", 0, 4, partition=0),
+        span("wait", 0, 30),
+        span("compute", 30, 40),
+        span("checkpoint", 40, 90),
+        span("write_back", 50, 60),
+    ]
     found = figures_of(events)
     assert (found.prepare_s, found.compute_s, found.both_s) == (0.014, 0.01, 0.0)
     assert found.waiting_s == pytest.approx(0.04)
@@ -219,8 +229,11 @@ def test_copies_to_a_device_have_no_time_on_the_host() -> None:
 
 
 def test_the_largest_share_of_the_whole_time_comes_first() -> None:
-    slow = [span("wait", 0, 500), span("superstep", 500, 900, number=0),
-            launch(500, 900, 400, 200)]  # fmt: skip
+    slow = [
+        span("wait", 0, 500),
+        span("superstep", 500, 900, number=0),
+        launch(500, 900, 400, 200),
+    ]
     _, verdict = judged(slow, 1.0)
     shares = [finding["share"] for finding in verdict["findings"]]
     assert shares == sorted(shares, reverse=True)

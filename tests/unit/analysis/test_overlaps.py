@@ -20,11 +20,14 @@ def span(name: str, begin: float, end: float, thread: int, **attributes: Any) ->
 def rows_of(table: list[dict[str, Any]]) -> dict[Any, tuple[Any, ...]]:
     return {
         (row.get("epoch"), row["stage"]): (
-            row["prepare_seconds"], row["compute_seconds"], row["alpha"], row["rho"],
+            row["prepare_seconds"],
+            row["compute_seconds"],
+            row["alpha"],
+            row["rho"],
             row["utilization"],
         )
         for row in table
-    }  # fmt: skip
+    }
 
 
 def test_stages_and_epochs_of_a_training_by_batches() -> None:

@@ -34,10 +34,18 @@ from tests.unit.analysis.schemas import violations
 from tests.unit.analysis.test_row_visits import random_topology
 
 NAMES = (
-    "kernel_invocations", "work_per_invocation", "transfer_count", "transfer_bytes",
-    "transfer_seconds", "overlap_alpha", "lane_utilization", "warp_variance",
-    "cta_variance", "ctas_per_sm", "sm_imbalance",
-)  # fmt: skip
+    "kernel_invocations",
+    "work_per_invocation",
+    "transfer_count",
+    "transfer_bytes",
+    "transfer_seconds",
+    "overlap_alpha",
+    "lane_utilization",
+    "warp_variance",
+    "cta_variance",
+    "ctas_per_sm",
+    "sm_imbalance",
+)
 
 
 def streamed(plan: Any, topology: Topology, _: int | None) -> budget.MemoryPlan:
@@ -121,8 +129,19 @@ def test_the_page_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
     page = Page(text)
     assert page.references == ["data:,"]
     assert not re.search(r"https?://|@import|url\(", text)
-    wanted = {"verdict", "timeline", "supersteps", "shares", "mappings", "lanes", "sizes",
-              "copies", "operators", "metrics", "configuration"}  # fmt: skip
+    wanted = {
+        "verdict",
+        "timeline",
+        "supersteps",
+        "shares",
+        "mappings",
+        "lanes",
+        "sizes",
+        "copies",
+        "operators",
+        "metrics",
+        "configuration",
+    }
     assert wanted <= page.ids
     assert page.charts == 3 + 2 * 8  # timeline, shares, copies, two for each mapping
     assert "a &lt;b&gt; &amp; c" in text
@@ -201,8 +220,13 @@ def test_events_are_an_arrow_table() -> None:
         gs.algorithms.pagerank(random_topology(1), iterations=2)
     table = p.events()
     assert table.column_names == [
-        "name", "start_ns", "duration_ns", "value", "thread_id", "attributes"
-    ]  # fmt: skip
+        "name",
+        "start_ns",
+        "duration_ns",
+        "value",
+        "thread_id",
+        "attributes",
+    ]
     rows = [row for row in table.to_pylist() if row["name"] == "superstep"]
     assert [json.loads(row["attributes"])["number"] for row in rows] == [0, 1]
 

@@ -20,10 +20,14 @@ def metrics_of(events: list[Event]) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("busy", "waiting"),
     [
-        ((60, 20), 1 / 3), ((20, 60), 1 / 3), ((50, 50), 0.0), ((80, 0), 1 / 2),
-        ((90, 0, 0), 2 / 3), ((40,), 0.0),
+        ((60, 20), 1 / 3),
+        ((20, 60), 1 / 3),
+        ((50, 50), 0.0),
+        ((80, 0), 1 / 2),
+        ((90, 0, 0), 2 / 3),
+        ((40,), 0.0),
     ],
-)  # fmt: skip
+)
 def test_a_planted_imbalance_is_found(busy: tuple[int, ...], waiting: float) -> None:
     with recording() as recorder:
         for number in range(3):  # each takes twice as long as its busiest thread

@@ -66,9 +66,14 @@ def test_every_part_of_a_gnn_training_has_values(graph: Graph, tmp_path: Path) -
         report = gs.gnn.train(graph, config, tmp_path / "run")
     found = {metric["name"]: metric for metric in p.report["metrics"]}
     names = (
-        "lane_utilization", "sm_imbalance", "cta_variance", "ctas_per_sm",
-        "value_sectors_per_request", "coalescing_efficiency", "atomics",
-    )  # fmt: skip
+        "lane_utilization",
+        "sm_imbalance",
+        "cta_variance",
+        "ctas_per_sm",
+        "value_sectors_per_request",
+        "coalescing_efficiency",
+        "atomics",
+    )
     for part in ("", ".sampling", ".gather", ".messages"):
         for name in names:
             metric = found[f"{name}{part}"]
@@ -101,9 +106,14 @@ def test_an_embedding_step_gathers_and_updates_the_rows_that_change(
     graph: Graph, tmp_path: Path
 ) -> None:
     config = gs.embedding.EmbeddingConfig(
-        dim=8, epochs=1, threads=1, batch_size=100, num_uniform_negatives=3,
-        num_batch_negatives=5, seed=4,
-    )  # fmt: skip
+        dim=8,
+        epochs=1,
+        threads=1,
+        batch_size=100,
+        num_uniform_negatives=3,
+        num_batch_negatives=5,
+        seed=4,
+    )
     seen = watched(lambda: gs.embedding.train(graph, config, tmp_path / "run"))
     gathers = [visit for visit in seen if visit.part == "gather"]
     updates = [visit for visit in seen if visit.part == "update"]
@@ -138,9 +148,14 @@ def test_the_nodes_told_are_those_that_the_kernel_moves(
 
     monkeypatch.setattr(bucket_trainer, "_train_timed", spied)
     config = gs.embedding.EmbeddingConfig(
-        dim=8, epochs=1, threads=1, batch_size=30, num_batch_negatives=5,
-        num_uniform_negatives=2, seed=4,
-    )  # fmt: skip
+        dim=8,
+        epochs=1,
+        threads=1,
+        batch_size=30,
+        num_batch_negatives=5,
+        num_uniform_negatives=2,
+        seed=4,
+    )
     visits = watched(lambda: gs.embedding.train(graph, config, tmp_path / "run"))
     told = {
         int(node)

@@ -23,10 +23,14 @@ def billion(monkeypatch: pytest.MonkeyPatch) -> Any:
     limits = importlib.import_module("bench.limits")
     gemm = "x".join(map(str, case.GEMM))
     found = limits.Limits(
-        copy_bandwidth=1e10, gather_rate_small=4e8, gather_rate_large=1e8,
-        gemm_rate={gemm: 1e10}, disk_write_bandwidth=1e9, disk_read_bandwidth=1e9,
+        copy_bandwidth=1e10,
+        gather_rate_small=4e8,
+        gather_rate_large=1e8,
+        gemm_rate={gemm: 1e10},
+        disk_write_bandwidth=1e9,
+        disk_read_bandwidth=1e9,
         cached_read_bandwidth=4e9,
-    )  # fmt: skip
+    )
     monkeypatch.setattr(case, "measure_limits", lambda *_, **__: found)
     monkeypatch.setattr(case, "_require_room", lambda *_: None)
     return case

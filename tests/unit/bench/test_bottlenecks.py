@@ -34,8 +34,12 @@ def test_a_control_is_profiled_as_a_graph_is(bench: Any) -> None:
 
 def test_tables_have_a_row_for_every_run(bench: Any) -> None:
     tables = bench("bench.bottlenecks_table").tables
-    graph = {"kernel_invocations": 20.0, "supersteps": 9.0, "h100 work_per_invocation": 5.0,
-             "h100 lane_utilization thread": 0.25}  # fmt: skip
+    graph = {
+        "kernel_invocations": 20.0,
+        "supersteps": 9.0,
+        "h100 work_per_invocation": 5.0,
+        "h100 lane_utilization thread": 0.25,
+    }
     control = {"kernel_invocations": 1.0, "h100 lane_utilization thread": 1.0}
     runs = [
         {"work": "BFS, tiny", "figures": graph},
@@ -64,8 +68,12 @@ def test_the_committed_page_is_that_of_the_committed_results(
     assert f"`{command.relative_to(ROOT)}`" in page
     assert os.access(command, os.X_OK)
     steps = re.findall(r'^"\$here/(\w+)" (\S+)', command.read_text(), re.MULTILINE)
-    assert steps == [("run", "bottlenecks"), ("run", "schedulers"), ("run", "instructions"),
-                     ("bottlenecks_table", "--document")]  # fmt: skip
+    assert steps == [
+        ("run", "bottlenecks"),
+        ("run", "schedulers"),
+        ("run", "instructions"),
+        ("bottlenecks_table", "--document"),
+    ]
 
 
 def test_the_package_holds_no_pages_of_results_and_no_pictures() -> None:
@@ -77,8 +85,10 @@ def test_the_package_holds_no_pages_of_results_and_no_pictures() -> None:
 
 
 def test_the_sweep_is_told_from_the_smallest_to_the_largest(bench: Any) -> None:
-    runs = [(f"PR, road-1e{k}, x", {"entries": 10.0**k, "kernel_invocations": k * 1.0})
-            for k in (6, 4, 5)]  # fmt: skip
+    runs = [
+        (f"PR, road-1e{k}, x", {"entries": 10.0**k, "kernel_invocations": k * 1.0})
+        for k in (6, 4, 5)
+    ]
     text = bench("bench.bottlenecks_table").sweep(runs)
     assert text[2] == "| launches | road | 4 / 5 / 6 | 1 |"
 
@@ -115,11 +125,13 @@ def test_inputs_up_to_1e8_edges_are_known(bench: Any, tmp_path: Path) -> None:
 def test_kinds_of_graphs_may_have_different_sizes(bench: Any) -> None:
     script = bench("bench.bottlenecks_table")
     rows = [
-        (f"BFS, {kind}-1e{size}, 1M edges", {"entries": 10.0**size,
-                                             "kernel_invocations": float(size)})
+        (
+            f"BFS, {kind}-1e{size}, 1M edges",
+            {"entries": 10.0**size, "kernel_invocations": float(size)},
+        )
         for kind, sizes in (("rmat", (4, 5, 8)), ("road", (4, 5)))
         for size in sizes
-    ]  # fmt: skip
+    ]
     rows.append(("control GEMM, 1M values", {"kernel_invocations": 1.0}))
     assert script.sizes(rows) == "1e4, 1e5 and 1e8"
     text = "\n".join(script.sweep(rows))

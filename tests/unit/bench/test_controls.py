@@ -43,8 +43,10 @@ def _clusters(points: Array, centers: Array, iterations: int) -> Array:
         if (now == before).all():
             break
         before = now
-        means = [points[now == c].mean(axis=0) if (now == c).any() else 0 * points[0]
-                 for c in range(len(centers))]  # fmt: skip
+        means = [
+            points[now == c].mean(axis=0) if (now == c).any() else 0 * points[0]
+            for c in range(len(centers))
+        ]
         centers = np.stack(means)
     return before
 

@@ -67,13 +67,25 @@ def test_a_step_that_fails_is_told_and_not_done(tmp_path: Path, checking: Any) -
 
 def test_the_summary_names_what_was_not_reached_and_errors(checking: Any) -> None:
     rows = [
-        {"step": "smoke", "kind": "end", "status": "done", "seconds": 1.0, "rows": 1,
-         "errors": 0},
+        {
+            "step": "smoke",
+            "kind": "end",
+            "status": "done",
+            "seconds": 1.0,
+            "rows": 1,
+            "errors": 0,
+        },
         {"step": "engine", "case": "bfs, kron20", "strategy": "twc", "error": "differs"},
         {"step": "engine", "case": "bfs, kron20", "edges_per_second": 2e9},
-        {"step": "engine", "kind": "end", "status": "failed", "seconds": 2.0, "rows": 2,
-         "errors": 1},
-    ]  # fmt: skip
+        {
+            "step": "engine",
+            "kind": "end",
+            "status": "failed",
+            "seconds": 2.0,
+            "rows": 2,
+            "errors": 1,
+        },
+    ]
     lines = checking("summary").summary(rows, ["smoke", "engine", "gnn"])
     assert lines[1].split()[:2] == ["engine", "failed"]
     assert lines[2].split() == ["gnn", "not", "reached"]
@@ -115,13 +127,24 @@ def test_a_result_and_a_page_are_made_of_what_a_card_told(
     monkeypatch.setattr(record, "PAGE", tmp_path / "GPU.md")
     (tmp_path / "results").mkdir()
     told = [
-        {"step": "", "kind": "begin", "command": "scripts/gpu_check", "commit": "abc",
-         "date": "2026-11-26", "load_average": 0.5},
+        {
+            "step": "",
+            "kind": "begin",
+            "command": "scripts/gpu_check",
+            "commit": "abc",
+            "date": "2026-11-26",
+            "load_average": 0.5,
+        },
         {"step": "smoke", "case": "versions", "device": "NVIDIA H100 80GB HBM3, 580"},
-        {"step": "engine", "case": "bfs, kron20", "device": "cuda", "strategy": "twc",
-         "seconds": 0.01234567},
+        {
+            "step": "engine",
+            "case": "bfs, kron20",
+            "device": "cuda",
+            "strategy": "twc",
+            "seconds": 0.01234567,
+        },
         {"step": "gnn", "program": "sum", "error": "it differs | by much"},
-    ]  # fmt: skip
+    ]
     path = record.keep(told)
     assert path.name.startswith("gpu_check_h100_")
     text = (tmp_path / "GPU.md").read_text()

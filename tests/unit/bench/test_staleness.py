@@ -38,9 +38,12 @@ def test_every_result_has_paths_and_they_are_there(staleness: Any) -> None:
 
 @pytest.mark.parametrize(("changed", "is_stale"), [(0, False), (10, False), (11, True)])
 def test_more_than_a_tenth_of_the_lines_makes_a_result_stale(
-    staleness: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int,
+    staleness: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: int,
     is_stale: bool,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setitem(staleness.MEASURED, "planted", ("measured",))
     (tmp_path / "measured").mkdir()
     lines = [f"line {k}" for k in range(100)]

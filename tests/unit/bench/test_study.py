@@ -68,24 +68,30 @@ def test_rank_correlation_is_spearmans(study: Any) -> None:
 
 def test_series_go_by_size(study: Any) -> None:
     statistics = study("statistics")
-    rows = [("PR, rmat-1e6, x", {"entries": 1e6, "n": 3.0}),
-            ("PR, rmat-1e4, x", {"entries": 1e4, "n": 1.0}),
-            ("BFS, rmat-1e4, x", {"entries": 1e4, "n": 9.0}),
-            ("BFS, rmat-1e5, x", {"entries": 1e5, "n": 9.0}),
-            ("BFS, road-1e5, x", {"entries": 1e5, "n": 2.0}),
-            ("PR, wiki-Vote, x", {"entries": 7.0, "n": 5.0})]  # fmt: skip
+    rows = [
+        ("PR, rmat-1e6, x", {"entries": 1e6, "n": 3.0}),
+        ("PR, rmat-1e4, x", {"entries": 1e4, "n": 1.0}),
+        ("BFS, rmat-1e4, x", {"entries": 1e4, "n": 9.0}),
+        ("BFS, rmat-1e5, x", {"entries": 1e5, "n": 9.0}),
+        ("BFS, road-1e5, x", {"entries": 1e5, "n": 2.0}),
+        ("PR, wiki-Vote, x", {"entries": 7.0, "n": 5.0}),
+    ]
     assert statistics.series(rows, "n") == {
-        ("PR", "rmat"): [1.0, 3.0], ("BFS", "rmat"): [9.0, 9.0],
-    }  # fmt: skip
+        ("PR", "rmat"): [1.0, 3.0],
+        ("BFS", "rmat"): [9.0, 9.0],
+    }
     assert statistics.share_rising(rows, "n") == (0.75, 2)
     assert statistics.share_rising(rows[:1], "n")[1] == 0
 
 
 @pytest.mark.parametrize(
     ("graph", "control", "wanted"),
-    [([30, 40], [1, 2], "holds"), ([4, 5], [1, 2], "does not hold"),
-     ([30, 1, 40], [1, 50, 1], "does not hold")],
-)  # fmt: skip
+    [
+        ([30, 40], [1, 2], "holds"),
+        ([4, 5], [1, 2], "does not hold"),
+        ([30, 1, 40], [1, 50, 1], "does not hold"),
+    ],
+)
 def test_launches(study: Any, graph: Any, control: Any, wanted: str) -> None:
     rows = runs("kernel_invocations", graph, control)
     found = study("launches").launches(rows)
@@ -104,10 +110,13 @@ def test_copies(study: Any) -> None:
     def rows(count: float, size: float, seconds: float) -> Rows:
         names = "h100 predicted_transfer_{}.host-driven".format
         return joined(
-            *(runs(names(name), [it], []) for name, it in
-              (("count", count), ("bytes", size), ("seconds", seconds))),
-            runs("transfer_count", [], [2]), runs("transfer_bytes", [], [1000]),
-        )  # fmt: skip
+            *(
+                runs(names(name), [it], [])
+                for name, it in (("count", count), ("bytes", size), ("seconds", seconds))
+            ),
+            runs("transfer_count", [], [2]),
+            runs("transfer_bytes", [], [1000]),
+        )
 
     finding = study("launches").copies
     found = finding(rows(30, 3000, 4e-4))
@@ -240,11 +249,14 @@ def test_schedulers(study: Any, tmp_path: Path) -> None:
         path = tmp_path / "found.json"
         told = {"PR, kron13": graph, "control GEMM": control}
         kept = [
-            {"work": f"simulated schedulers, {work}", "system": f"graphsys {policy}",
-             "figures": {"h100 scheduler_ipc.gto": ipc, "h100 scheduler_spread": spread}}
+            {
+                "work": f"simulated schedulers, {work}",
+                "system": f"graphsys {policy}",
+                "figures": {"h100 scheduler_ipc.gto": ipc, "h100 scheduler_spread": spread},
+            }
             for work, (ipc, spread) in told.items()
             for policy in ("gto", "two-level")
-        ]  # fmt: skip
+        ]
         path.write_text(json.dumps({"machine": {"runs": kept}}))
         rows = schedulers.simulated(path)
         assert [work for work, _ in rows] == list(told)
@@ -303,11 +315,15 @@ def test_pairs_are_of_inputs_no_larger_than_the_controls(study: Any) -> None:
 
 def test_trends_are_of_the_applications_with_most_sizes(study: Any) -> None:
     rows = [
-        ("PR, road-1e4, 1M edges", {"x": 1.0}), ("PR, road-1e5, 1M edges", {"x": 3.0}),
-        ("BFS, road-1e5, 1M edges", {"x": 5.0}), ("BFS, road-1e4, 1M edges", {"x": 2.0}),
-        ("MST, road-1e4, 1M edges", {"x": 90.0}), ("PR, rmat-1e4, 1M edges", {"x": 7.0}),
-        ("control scan, 1e4 values", {"x": 8.0}), ("PR, wiki-Vote, 1M edges", {"x": 9.0}),
-    ]  # fmt: skip
+        ("PR, road-1e4, 1M edges", {"x": 1.0}),
+        ("PR, road-1e5, 1M edges", {"x": 3.0}),
+        ("BFS, road-1e5, 1M edges", {"x": 5.0}),
+        ("BFS, road-1e4, 1M edges", {"x": 2.0}),
+        ("MST, road-1e4, 1M edges", {"x": 90.0}),
+        ("PR, rmat-1e4, 1M edges", {"x": 7.0}),
+        ("control scan, 1e4 values", {"x": 8.0}),
+        ("PR, wiki-Vote, 1M edges", {"x": 9.0}),
+    ]
     found = study("statistics").trends(rows, "x")
     assert found == {"road": ([(1e4, 1.5), (1e5, 4.0)], 2)}
     plot = study("plot_sweep")

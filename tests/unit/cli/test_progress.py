@@ -116,9 +116,12 @@ def test_an_empty_cache_is_told_of_and_a_full_one_is_not(tmp_path: Path) -> None
     said = [
         subprocess.run(
             [sys.executable, "-m", "graphsys", "ingest", edges, "-o", tmp_path / name],
-            env=environment, capture_output=True, text=True, check=True,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stderr
         for name in ("cold", "warm")
-    ]  # fmt: skip
+    ]
     assert "compiling for this processor, on first use only: " in said[0]
     assert "compiling" not in said[1]

@@ -20,15 +20,19 @@ TRAIN = {
 }
 READ = {
     "embedding": (
-        "evaluate out", "verify out", "nearest out 1 -k 3",
+        "evaluate out",
+        "verify out",
+        "nearest out 1 -k 3",
         "export out -o rows.parquet --overwrite",
         "predict out --nodes nodes.txt --top-k 2 -o best.parquet --overwrite",
     ),
     "gnn": (
-        "evaluate out", "verify out", "nearest out 1 -k 3",
+        "evaluate out",
+        "verify out",
+        "nearest out 1 -k 3",
         "export out -o rows.parquet --overwrite",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -24,8 +24,20 @@ def trust(tmp_path: Path) -> Path:
 def test_a_csv_goes_in_with_no_flag_but_split(
     trust: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["ingest", str(trust), "-o", str(tmp_path / "g"), "--split", "0.8,0.1,0.1",
-                 "--json"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "ingest",
+                str(trust),
+                "-o",
+                str(tmp_path / "g"),
+                "--split",
+                "0.8,0.1,0.1",
+                "--json",
+            ]
+        )
+        == 0
+    )
     facts = json.loads(capsys.readouterr().out)
     assert facts["num_edges_by_split"] == {"train": 160, "valid": 20, "test": 20}
     assert facts["num_edges"] == 160
@@ -36,8 +48,19 @@ def test_a_store_is_split_and_info_is_printed(
     trust: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, out = str(tmp_path / "g"), str(tmp_path / "s")
-    assert main(["ingest", str(trust), "-o", whole, "--columns",
-                 "src=FROM_NODE,dst=TO_NODE,weight=TRUST_INDEX"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "ingest",
+                str(trust),
+                "-o",
+                whole,
+                "--columns",
+                "src=FROM_NODE,dst=TO_NODE,weight=TRUST_INDEX",
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     assert (
         main(["split", whole, "-o", out, "--ratio", "5,15", "--seed", "3", "--json"]) == 0

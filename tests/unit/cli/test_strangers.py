@@ -28,11 +28,19 @@ FILES = {
     "profile": "profile -o OUT.html -- run wcc graph",
 }
 BESIDE = (
-    "notes.md", "gen-1/notes.md", "gen-data.csv", "superstep-9/x.npy",
-    ".out.graphsys-old/run.json", ".out.graphsys-old/config.toml",
-    ".out.graphsys-old/mine.txt", ".out.parquet.4711.new", ".out.html.4711.new",
-    ".out.parquet.0123456789abcdef.parts/x", "out.json.md", ".graphsys-0123456789abcdef",
-)  # fmt: skip
+    "notes.md",
+    "gen-1/notes.md",
+    "gen-data.csv",
+    "superstep-9/x.npy",
+    ".out.graphsys-old/run.json",
+    ".out.graphsys-old/config.toml",
+    ".out.graphsys-old/mine.txt",
+    ".out.parquet.4711.new",
+    ".out.html.4711.new",
+    ".out.parquet.0123456789abcdef.parts/x",
+    "out.json.md",
+    ".graphsys-0123456789abcdef",
+)
 """Names of files of the user's that are like some of ours."""
 INSIDE_A_GRAPH = (
     "gen-1/notes.md",

@@ -17,10 +17,15 @@ from graphsys.core.arrays import distinct, load_array, npy_pieces
 KINDS = ("int8", "uint32", "int64", "uint64", "float32", "bool")
 
 
-@given(st.sampled_from(KINDS).flatmap(
-    lambda kind: hnp.arrays(kind, hnp.array_shapes(min_dims=1, max_dims=2, min_side=0),
-                            elements={"allow_nan": False} if kind == "float32" else None)
-))  # fmt: skip
+@given(
+    st.sampled_from(KINDS).flatmap(
+        lambda kind: hnp.arrays(
+            kind,
+            hnp.array_shapes(min_dims=1, max_dims=2, min_side=0),
+            elements={"allow_nan": False} if kind == "float32" else None,
+        )
+    )
+)
 def test_they_are_those_of_numpy(values: np.ndarray) -> None:
     found = distinct(values)
     np.testing.assert_array_equal(found, np.unique(values))

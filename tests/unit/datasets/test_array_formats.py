@@ -222,8 +222,10 @@ def test_further_variables_of_mat_files_are_kept_or_named(tmp_path: Path) -> Non
         report = gs.ingest(path, tmp_path / "g", order="original")
     nodes = report.graph.nodes("node", 0)
     assert dict(zip(nodes["id"].to_pylist(), nodes["age"].to_pylist(), strict=True)) == {
-        1: 4, 2: 5, 3: 6,
-    }  # fmt: skip
+        1: 4,
+        2: 5,
+        3: 6,
+    }
     places = np.argsort(nodes["id"].to_numpy())
     features = report.graph.features("node", 0, "x")
     assert isinstance(features, np.ndarray)

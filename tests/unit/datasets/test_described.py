@@ -181,30 +181,54 @@ def test_a_description_becomes_a_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("card", "files", "message"),
     [
-        (join_card('["id", "label"]'), {"n": "0 p\n", "m": "# c\n0 1\n9 2\n8 3\n"},
-         r"m\.txt:3: unknown node 9, which no table of 'a' lists \(2 such rows\)"),
-        (join_card('["id", "label"]'), {"n": "0 p\n", "m": "0 1\n\n0 2\n"},
-         r"m\.txt:3: node 0 is listed a second time"),
-        (join_card('["id", "x[*]"]'), {"n": "0 p\n1 q\n", "m": "0 1\n"},
-         r"m\.txt: no row for node 1, expected features 'x' for each a"),
-        (join_card('["id", "label"]'), {"n": "0 p\n", "m": "z 1\n"},
-         r"m\.txt: ids are string, but int64 in the table that lists 'a'"),
-        (nodes_card(""), {"n": "4 x\n5 y\n\n4 z\n"},
-         r"n\.txt:4: node 4 is listed a second time, after line 1"),
-        (nodes_card('ids = "string"'), {"n": "4 x\n5 y\n4 z\n"},
-         r"n\.txt:3: node '4' is listed a second time, after line 1"),
+        (
+            join_card('["id", "label"]'),
+            {"n": "0 p\n", "m": "# c\n0 1\n9 2\n8 3\n"},
+            r"m\.txt:3: unknown node 9, which no table of 'a' lists \(2 such rows\)",
+        ),
+        (
+            join_card('["id", "label"]'),
+            {"n": "0 p\n", "m": "0 1\n\n0 2\n"},
+            r"m\.txt:3: node 0 is listed a second time",
+        ),
+        (
+            join_card('["id", "x[*]"]'),
+            {"n": "0 p\n1 q\n", "m": "0 1\n"},
+            r"m\.txt: no row for node 1, expected features 'x' for each a",
+        ),
+        (
+            join_card('["id", "label"]'),
+            {"n": "0 p\n", "m": "z 1\n"},
+            r"m\.txt: ids are string, but int64 in the table that lists 'a'",
+        ),
+        (
+            nodes_card(""),
+            {"n": "4 x\n5 y\n\n4 z\n"},
+            r"n\.txt:4: node 4 is listed a second time, after line 1",
+        ),
+        (
+            nodes_card('ids = "string"'),
+            {"n": "4 x\n5 y\n4 z\n"},
+            r"n\.txt:3: node '4' is listed a second time, after line 1",
+        ),
         (nodes_card(""), {"n": "4 x\n5\n"}, r"n\.txt:2: found 1 column, expected 2"),
-        (nodes_card('encoding = "ascii"'), {"n": b"0 a\n1 \xe9\n"},
-         r"n\.txt: not ascii text: .*0xe9"),
+        (
+            nodes_card('encoding = "ascii"'),
+            {"n": b"0 a\n1 \xe9\n"},
+            r"n\.txt: not ascii text: .*0xe9",
+        ),
         (nodes_card('encoding = "utf-16"'), {"n": b"0 a\n1"}, r"n\.txt: not utf-16 text"),
         (EDGES.replace("e.txt", "f.txt"), {}, r"f\.txt: no such file"),
         (EDGES + 'where = { k = "1" }\n', {}, "unknown column 'k'"),
-        (EDGES + 'layout = "lists"\n', {"e": "0 1\n2 x\n"},
-         r"e\.txt:2: found 'x', expected integer ids"),
+        (
+            EDGES + 'layout = "lists"\n',
+            {"e": "0 1\n2 x\n"},
+            r"e\.txt:2: found 'x', expected integer ids",
+        ),
         (EDGES + 'layout = "lists"\n', {"e": "0\n"}, "no edge in the file"),
         (EDGES + "header = true\n", {"e": "src dst\n"}, "no row behind the header"),
     ],
-)  # fmt: skip
+)
 def test_wrong_tables_are_refused(
     tmp_path: Path, card: str, files: dict[str, Any], message: str
 ) -> None:

@@ -58,10 +58,12 @@ def test_data_frames_by_type(tmp_path: Path, library: str, is_fixed: bool) -> No
         "pandas": table.to_pandas,
         "polars": lambda: pl.from_arrow(table),
         "pyarrow": lambda: table,
-        "dict": lambda: table.to_pydict() if not is_fixed else {
-            name: table[name].combine_chunks() for name in table.column_names
-        },
-    }[library]()  # fmt: skip
+        "dict": lambda: (
+            table.to_pydict()
+            if not is_fixed
+            else {name: table[name].combine_chunks() for name in table.column_names}
+        ),
+    }[library]()
     trust: Any = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(library, pa.table)(
         TRUST
     )
@@ -152,9 +154,11 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, text: bytes) -> None:
     path.write_bytes(text)
     edges = {"user,trusts,user": TRUST}
     graph = gs.ingest(
-        out=tmp_path / "g", nodes={"user": path}, edges=edges,
+        out=tmp_path / "g",
+        nodes={"user": path},
+        edges=edges,
         columns={**ENDS, "user.x": "x*"},
-    ).graph  # fmt: skip
+    ).graph
     assert rows_of(graph) == EXPECTED
 
 
@@ -167,7 +171,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, text: bytes) -> None:
         ("id,label\n1,a\n1,b\n", r"users\.csv:3: node 1 is listed a second time"),
         ("id,a,b\n1,NaN,1\n", r"users\.csv:2: found 'NaN' as x\[0\], expected a number"),
     ],
-)  # fmt: skip
+)
 def test_bad_tables_of_nodes_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "users.csv"
     path.write_text(text)

@@ -90,13 +90,39 @@ def test_cards_are_complete() -> None:
 
 def test_every_set_of_the_field_has_a_card() -> None:
     assert set(recipes.names()) >= {
-        "pubmed", "fb15k", "yago3-10", "codex-s", "codex-m", "codex-l", "umls",
-        "kinships", "nations", "countries-s1", "countries-s2", "countries-s3",
-        "ogbn-arxiv", "ogbn-products", "ogbn-mag", "livejournal", "orkut",
-        "twitter-2010", "reddit", "ppi", "flickr", "movielens", "gowalla", "yelp2018",
-        "amazon-book", "lastfm", "blogcatalog", "minesweeper", "tolokers",
-        "gatne-amazon", "acm", "dblp",
-    }  # fmt: skip
+        "pubmed",
+        "fb15k",
+        "yago3-10",
+        "codex-s",
+        "codex-m",
+        "codex-l",
+        "umls",
+        "kinships",
+        "nations",
+        "countries-s1",
+        "countries-s2",
+        "countries-s3",
+        "ogbn-arxiv",
+        "ogbn-products",
+        "ogbn-mag",
+        "livejournal",
+        "orkut",
+        "twitter-2010",
+        "reddit",
+        "ppi",
+        "flickr",
+        "movielens",
+        "gowalla",
+        "yelp2018",
+        "amazon-book",
+        "lastfm",
+        "blogcatalog",
+        "minesweeper",
+        "tolokers",
+        "gatne-amazon",
+        "acm",
+        "dblp",
+    }
     for name in recipes.names():
         recipe = recipes.show(name)
         if recipe.tables:

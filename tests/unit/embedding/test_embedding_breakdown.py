@@ -52,10 +52,12 @@ def facts() -> list[Any]:
         some += some[:7] if split == "train" else rows[:3]  # repeated, in two splits too
         chunks.append(
             edge_chunk(
-                [(f"t{a}", f"t{b}") for a, b, _ in some], FACT, split,
+                [(f"t{a}", f"t{b}") for a, b, _ in some],
+                FACT,
+                split,
                 relation=pa.array([name for *_, name in some]),
             )
-        )  # fmt: skip
+        )
     return chunks
 
 
@@ -70,9 +72,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Embeddings]:
     ):
         folder = tmp_path_factory.mktemp("facts")
         ingest(
-            ListSource(facts()[:: -1 if number == 2 else 1]), folder / "graph",
-            partitions=partitions, order=order,
-        )  # fmt: skip
+            ListSource(facts()[:: -1 if number == 2 else 1]),
+            folder / "graph",
+            partitions=partitions,
+            order=order,
+        )
         graph = Graph(folder / "graph")
         config = EmbeddingConfig(dim=8, epochs=1, operator="diagonal")
         train(graph, config, folder / "run")
@@ -194,9 +198,14 @@ def test_ranks_within_a_sample_equal_plain_python(
     shop: Graph, tmp_path: Path, comparator: Any, reciprocal: bool
 ) -> None:
     config = EmbeddingConfig(
-        dim=6, epochs=1, init_scale=1.0, operator="linear", operator_init="random",
-        comparator=comparator, reciprocal=reciprocal,
-    )  # fmt: skip
+        dim=6,
+        epochs=1,
+        init_scale=1.0,
+        operator="linear",
+        operator_init="random",
+        comparator=comparator,
+        reciprocal=reciprocal,
+    )
     train(shop, config, tmp_path / "run")
     run = Embeddings(tmp_path / "run")
     pools = {"user": [3, 4, 11, 20, 29], "item": [0, 2, 5, 19]}
@@ -204,9 +213,12 @@ def test_ranks_within_a_sample_equal_plain_python(
     (edges,) = held_out_edges(run.graph, run.model[:1], "test")
     for side, node_type in (("tail", "item"), ("head", "user")):
         ranks = rank_edges(
-            Scorer(run, run.model[0], side == "tail"), edges,
-            samples=[np.array(pools[node_type])], threads=1, progress=SILENT,
-        )  # fmt: skip
+            Scorer(run, run.model[0], side == "tail"),
+            edges,
+            samples=[np.array(pools[node_type])],
+            threads=1,
+            progress=SILENT,
+        )
         wanted = [one for one in asked if one.side == side]
         for field in ("filtered", "raw"):
             found = np.sort(getattr(ranks, field))
@@ -255,9 +267,12 @@ def test_wrong_answers_are_wrong(runs: list[Embeddings]) -> None:
     edges, asked = held_out_edges(run.graph, run.model, "test")[0], ask_all(run, "test")
     for side in ("head", "tail"):
         ranks = rank_edges(
-            Scorer(run, run.model[0], side == "tail"), edges,
-            negatives=[np.arange(NUM_THINGS)], threads=1, progress=SILENT,
-        )  # fmt: skip
+            Scorer(run, run.model[0], side == "tail"),
+            edges,
+            negatives=[np.arange(NUM_THINGS)],
+            threads=1,
+            progress=SILENT,
+        )
         wanted = [one for one in asked if one.side == side]
         own = sorted(one.positive for one in wanted)
         np.testing.assert_allclose(np.sort(ranks.positive), own, rtol=1e-5, atol=1e-6)

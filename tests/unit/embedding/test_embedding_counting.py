@@ -48,10 +48,14 @@ class Oracle:
         bucket = graph.bucket(self.relations.edge_type, 0, 0)
         assert bucket.relation is not None
         self.edges: Edges = cut_bucket(
-            bucket.src.astype(np.uint32), bucket.dst.astype(np.uint32),
-            bucket.relation.astype(np.uint32), np.empty(0, np.float32),
-            self.relations, config, (0,),
-        )  # fmt: skip
+            bucket.src.astype(np.uint32),
+            bucket.dst.astype(np.uint32),
+            bucket.relation.astype(np.uint32),
+            np.empty(0, np.float32),
+            self.relations,
+            config,
+            (0,),
+        )
         self.step: BucketTask = step
         self.candidates: Candidates = Negatives(graph, config).candidates(
             self.relations, step, self.edges
@@ -84,11 +88,17 @@ class Oracle:
         rows, state = self.rows.copy(), self.state.copy()
         losses = np.zeros(len(self.edges.batches) - 1)
         train_batches(
-            Tables(rows, state, rows, state, True), PLAIN,
+            Tables(rows, state, rows, state, True),
+            PLAIN,
             self.relations.operators(self.relations.initial()),
-            self.edges, settings, 0, 1, 1,
-            np.full(len(rows), -1, np.int32), losses,
-        )  # fmt: skip
+            self.edges,
+            settings,
+            0,
+            1,
+            1,
+            np.full(len(rows), -1, np.int32),
+            losses,
+        )
         return float(losses[0]), rows
 
     def run_torch(self) -> tuple[float, Floats]:

@@ -25,9 +25,18 @@ NUM_QUERIES, NUM_COLUMNS = 6, 9
 
 @jit
 def softmax(
-    scores: Any, skip: Any, positives: Any, own: Any, nodes: Any, weights: Any, bias: Any,
-    margin: Any, counting: Any, num_easy: Any, out: Any,
-) -> Any:  # fmt: skip
+    scores: Any,
+    skip: Any,
+    positives: Any,
+    own: Any,
+    nodes: Any,
+    weights: Any,
+    bias: Any,
+    margin: Any,
+    counting: Any,
+    num_easy: Any,
+    out: Any,
+) -> Any:
     return softmax_losses(
         scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
     )
@@ -35,9 +44,18 @@ def softmax(
 
 @jit
 def logistic(
-    scores: Any, skip: Any, positives: Any, own: Any, nodes: Any, weights: Any, bias: Any,
-    margin: Any, counting: Any, num_easy: Any, out: Any,
-) -> Any:  # fmt: skip
+    scores: Any,
+    skip: Any,
+    positives: Any,
+    own: Any,
+    nodes: Any,
+    weights: Any,
+    bias: Any,
+    margin: Any,
+    counting: Any,
+    num_easy: Any,
+    out: Any,
+) -> Any:
     return logistic_losses(
         scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
     )
@@ -45,9 +63,18 @@ def logistic(
 
 @jit
 def weighted(
-    scores: Any, skip: Any, positives: Any, own: Any, nodes: Any, weights: Any, bias: Any,
-    margin: Any, counting: Any, num_easy: Any, out: Any,
-) -> Any:  # fmt: skip
+    scores: Any,
+    skip: Any,
+    positives: Any,
+    own: Any,
+    nodes: Any,
+    weights: Any,
+    bias: Any,
+    margin: Any,
+    counting: Any,
+    num_easy: Any,
+    out: Any,
+) -> Any:
     return weighted_losses(
         scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
     )
@@ -55,9 +82,18 @@ def weighted(
 
 @jit
 def ranking(
-    scores: Any, skip: Any, positives: Any, own: Any, nodes: Any, weights: Any, bias: Any,
-    margin: Any, counting: Any, num_easy: Any, out: Any,
-) -> Any:  # fmt: skip
+    scores: Any,
+    skip: Any,
+    positives: Any,
+    own: Any,
+    nodes: Any,
+    weights: Any,
+    bias: Any,
+    margin: Any,
+    counting: Any,
+    num_easy: Any,
+    out: Any,
+) -> Any:
     return ranking_losses(
         scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
     )
@@ -109,17 +145,22 @@ def pools_of(kept: int, temperatures: list[float]) -> Any:
 
 
 PLAIN: Final = CandidateWeights(
-    Masks(np.empty(0, np.int64), np.empty(0, np.int32)), np.zeros(0, np.int64),
-    np.zeros(0, np.int64), False, np.empty(0, np.float32),
-)  # fmt: skip
+    Masks(np.empty(0, np.int64), np.empty(0, np.int32)),
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    False,
+    np.empty(0, np.float32),
+)
 
 
 def counting_of(kept: int, temperatures: list[float]) -> CandidateWeights:
     begins, num_kept = np.array([0, 3, 7]), np.array([0, kept])
     return PLAIN._replace(
-        begins=begins, num_kept=num_kept, has_hard=kept > 0,
+        begins=begins,
+        num_kept=num_kept,
+        has_hard=kept > 0,
         temperatures=np.array(temperatures, np.float32),
-    )  # fmt: skip
+    )
 
 
 SHARP: Final = [0.5, 0.0, 2.0]
@@ -150,9 +191,18 @@ def test_losses_and_gradients_are_their_formulas(name: str, skip: int) -> None:
         scores[:, -1] = -np.inf
     found, gradients = scores.copy(), np.full(NUM_QUERIES, 7, np.float32)
     total = kernel(
-        found, skip, positives, own, nodes, weights, bias, np.float32(MARGIN), counting,
-        num_easy, gradients,
-    )  # fmt: skip
+        found,
+        skip,
+        positives,
+        own,
+        nodes,
+        weights,
+        bias,
+        np.float32(MARGIN),
+        counting,
+        num_easy,
+        gradients,
+    )
     wanted = 0.0
     assert np.array_equal(found[:, :skip], scores[:, :skip])
     for i in range(NUM_QUERIES):
@@ -176,9 +226,18 @@ def test_few_negatives_or_none_count_as_many_as_they_are(name: str, num: int) ->
     scores, bias = np.full((1, num), 0.5, np.float32), np.zeros(num, np.float32)
     gradients = np.full(1, 7, np.float32)
     total = kernel(
-        scores, 0, positives, np.array([5]), np.arange(num), weights, bias,
-        np.float32(MARGIN), counting, 0, gradients,
-    )  # fmt: skip
+        scores,
+        0,
+        positives,
+        np.array([5]),
+        np.arange(num),
+        weights,
+        bias,
+        np.float32(MARGIN),
+        counting,
+        0,
+        gradients,
+    )
     loss, at_positive, slopes = formula(0.25, np.full(num, 0.5))
     assert total == pytest.approx(2 * loss, abs=1e-6)
     assert gradients[0] == pytest.approx(2 * at_positive, abs=1e-6)
@@ -190,10 +249,18 @@ def test_a_score_that_is_no_number_shows_in_the_loss(name: str) -> None:
     kernel, _, counting, _ = CASES[name]
     gradients, bias = np.zeros(1, np.float32), np.zeros(2, np.float32)
     total = kernel(
-        np.ones((1, 2), np.float32), 0, np.array([np.nan], np.float32), np.array([5]),
-        np.arange(2), np.ones(1, np.float32), bias, np.float32(MARGIN), counting, 0,
+        np.ones((1, 2), np.float32),
+        0,
+        np.array([np.nan], np.float32),
+        np.array([5]),
+        np.arange(2),
+        np.ones(1, np.float32),
+        bias,
+        np.float32(MARGIN),
+        counting,
+        0,
         gradients,
-    )  # fmt: skip
+    )
     assert np.isnan(total)
 
 
@@ -201,10 +268,18 @@ def test_a_violation_of_the_ranking_loss_begins_above_the_margin() -> None:
     scores = np.array([[0.25, 0.5, 0.75]], np.float32)
     gradients = np.zeros(1, np.float32)
     total = ranking(
-        scores, 0, np.ones(1, np.float32), np.array([9]), np.arange(3),
-        np.ones(1, np.float32), np.zeros(3, np.float32), np.float32(MARGIN), PLAIN, 0,
+        scores,
+        0,
+        np.ones(1, np.float32),
+        np.array([9]),
+        np.arange(3),
+        np.ones(1, np.float32),
+        np.zeros(3, np.float32),
+        np.float32(MARGIN),
+        PLAIN,
+        0,
         gradients,
-    )  # fmt: skip
+    )
     assert total == 0.25
     assert scores.tolist() == [[0, 0, 1]]
     assert gradients[0] == -1

@@ -258,10 +258,12 @@ def test_files_that_are_no_configs_are_refused(tmp_path: Path) -> None:
 def test_what_surrounds_the_training_is_taken_over() -> None:
     config = from_pbg_config(
         small(
-            init_path="old", num_edge_chunks=3, checkpoint_preservation_interval=5,
+            init_path="old",
+            num_edge_chunks=3,
+            checkpoint_preservation_interval=5,
             eval_fraction=0.05,
         )
-    )  # fmt: skip
+    )
     assert config.init_from == "old"
     assert config.edge_chunks == 3
     assert config.preserve_every == 5

@@ -21,8 +21,10 @@ def pbg_python() -> str:
     """Return the Python that has torchbiggraph."""
     done = subprocess.run(
         [str(SCRIPT), "--check", "torchbiggraph"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         pytest.skip("no environment of torchbiggraph: scripts/bench/peer_environments")
     return done.stdout.strip()
@@ -39,23 +41,34 @@ def test_a_real_checkpoint_ranks_and_exports_as_pbg_does(
     tmp_path: Path, pbg_python: str, operator: str, comparator: str, is_dynamic: bool
 ) -> None:
     made = write_layout(
-        tmp_path, operator=operator, comparator=comparator, is_dynamic=is_dynamic,
-        partitions=1, relations=["r0", "r1", "r2"] if is_dynamic else ["r0"],
+        tmp_path,
+        operator=operator,
+        comparator=comparator,
+        is_dynamic=is_dynamic,
+        partitions=1,
+        relations=["r0", "r1", "r2"] if is_dynamic else ["r0"],
         has_global=not is_dynamic,
-    )  # fmt: skip
+    )
     real = tmp_path / "real"
     real.mkdir()
     if not is_dynamic:  # its exporter wants the names of static relations too
         (made.data / "dynamic_rel_names.json").write_text('["r0"]')
     settings = made.config(
-        checkpoint_path=str(real / "model"), num_epochs=3, workers=1, lr=0.1,
-        init_scale=0.5, hogwild_delay=0, batch_size=50,
-    )  # fmt: skip
+        checkpoint_path=str(real / "model"),
+        num_epochs=3,
+        workers=1,
+        lr=0.1,
+        init_scale=0.5,
+        hogwild_delay=0,
+        batch_size=50,
+    )
     (real / "config.json").write_text(json.dumps(settings))
     subprocess.run(
         [pbg_python, "-P", "-W", "ignore", str(DRIVER), real / "config.json", real],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     graph = open_graph(made, 2)
     run = embedding.import_pbg(real / "model", graph, tmp_path / "run")
     stats = json.loads((real / "stats.json").read_text())

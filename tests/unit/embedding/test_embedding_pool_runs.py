@@ -110,9 +110,15 @@ def test_node_types_with_their_own_partitions_train(
         for pool in MIX
     )
     config = EmbeddingConfig(
-        dim=8, epochs=3, threads=2, loss=loss, negatives=pools, mask_known_edges=True,
-        batch_size=32, init_scale=0.1,
-    )  # fmt: skip
+        dim=8,
+        epochs=3,
+        threads=2,
+        loss=loss,
+        negatives=pools,
+        mask_known_edges=True,
+        batch_size=32,
+        init_scale=0.1,
+    )
     report = train(shop, config, tmp_path / "run")
     assert report.epochs == 3
     assert np.isfinite(report.metrics["loss"])

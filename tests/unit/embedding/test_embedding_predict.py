@@ -66,9 +66,12 @@ def test_predictions_and_scores_equal_plain_python(
     make_ring: MakeRing, tmp_path: Path, operator: Any, comparator: Any, reciprocal: bool
 ) -> None:
     run = train_ring(
-        make_ring(3), tmp_path / "run", operator=operator, comparator=comparator,
+        make_ring(3),
+        tmp_path / "run",
+        operator=operator,
+        comparator=comparator,
         reciprocal=reciprocal,
-    )  # fmt: skip
+    )
     questions: dict[str, list[str | None]] = {
         "head": ["e05", None, "e11", None],
         "relation": ["next", "opposite", "next", "before"],

@@ -17,10 +17,16 @@ def _listed(edges: Edges, first: int, last: int, stride: int) -> npt.NDArray[np.
 def cut(batches: list[int]) -> Edges:
     none = np.empty(0, dtype=np.uint32)
     return Edges(
-        none, none, none, np.empty(0, np.float32), np.ones(1, np.float32),
-        np.zeros(1, np.bool_), none, np.zeros((batches[-1], 2), np.int64),
+        none,
+        none,
+        none,
+        np.empty(0, np.float32),
+        np.ones(1, np.float32),
+        np.zeros(1, np.bool_),
+        none,
+        np.zeros((batches[-1], 2), np.int64),
         np.array(batches, dtype=np.int64),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,11 @@ from graphsys.kernels.cpu.embedding.rank import (
 )
 
 FORMS = {
-    "product": PRODUCT, "distance": DISTANCE, "squares": BIASED_SQUARES,
+    "product": PRODUCT,
+    "distance": DISTANCE,
+    "squares": BIASED_SQUARES,
     "roots": BIASED_DISTANCE,
-}  # fmt: skip
+}
 
 
 def score_of(form: str, query: Any, candidate: Any) -> float:
@@ -83,11 +85,20 @@ def check(form: str, queries: Any, candidates: Any, *, first: int = 0) -> Any:
                 wanted[i, 2:] += found
     counts = np.full((num, 4), 7, dtype=np.int64)
     count_better(
-        queries, candidates, shifts_of(form, candidates), first, positives, targets,
-        ends - [len(numbers) for numbers in lists], ends, known, FORMS[form],
+        queries,
+        candidates,
+        shifts_of(form, candidates),
+        first,
+        positives,
+        targets,
+        ends - [len(numbers) for numbers in lists],
+        ends,
+        known,
+        FORMS[form],
         float(np.sqrt((candidates**2).sum(1).max())),
-        np.empty((num, size), np.float32), counts,
-    )  # fmt: skip
+        np.empty((num, size), np.float32),
+        counts,
+    )
     assert (counts - 7).tolist() == wanted.tolist()
     return wanted
 

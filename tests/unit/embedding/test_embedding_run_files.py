@@ -55,8 +55,10 @@ def test_a_sound_run_verifies_and_every_file_has_a_checksum(run: Path) -> None:
     listed = {*content["files"], "config.toml"}
     assert content["checksums"].keys() == listed
     assert {f.relative_to(run).as_posix() for f in files_of(run)} == {
-        *listed, "run.json", "training.jsonl",
-    }  # fmt: skip
+        *listed,
+        "run.json",
+        "training.jsonl",
+    }
 
 
 def test_a_flipped_bit_in_any_file_is_found_by_verify_and_on_opening(
@@ -162,8 +164,9 @@ def test_verify_names_what_is_not_listed_and_damage_in_checkpoints(run: Path) ->
     (kept / "config.toml").write_text("dim = [")
     found = {problem.file: problem.what for problem in verify_run(run).problems}
     assert found.keys() == {
-        "rows/entity/part-9.99.npy", f"checkpoints/{kept.name}/config.toml",
-    }  # fmt: skip
+        "rows/entity/part-9.99.npy",
+        f"checkpoints/{kept.name}/config.toml",
+    }
     assert "is not listed" in found["rows/entity/part-9.99.npy"]
 
 

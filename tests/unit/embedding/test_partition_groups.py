@@ -172,9 +172,12 @@ def test_an_interrupted_run_goes_on_with_the_groups_that_it_had(
 
 @pytest.mark.parametrize("call", [2, 4])  # between two rounds, between two epochs
 def test_a_disk_that_is_full_where_groups_change_loses_nothing(
-    make_ring: MakeRing, config: EmbeddingConfig, tmp_path: Path, call: int,
+    make_ring: MakeRing,
+    config: EmbeddingConfig,
+    tmp_path: Path,
+    call: int,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     config = dataclasses.replace(config, epochs=3, deterministic=True, prefetch=call == 2)
     graph = make_ring(4)
     train(graph, config, tmp_path / "whole")
@@ -200,8 +203,10 @@ def test_what_groups_cannot_do_is_refused(
     make_ring: MakeRing, config: EmbeddingConfig, tmp_path: Path
 ) -> None:
     for setting, value in (
-        ("eval_fraction", 0.1), ("mask_known_edges", True), ("init_from", "run"),
-    ):  # fmt: skip
+        ("eval_fraction", 0.1),
+        ("mask_known_edges", True),
+        ("init_from", "run"),
+    ):
         with pytest.raises(ConfigError, match=f"{setting}: got .* with partition_groups"):
             dataclasses.replace(config, **{setting: value})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="partition_groups: got 2 with join_partitions"):

@@ -18,9 +18,14 @@ def test_every_query_is_a_row_of_its_candidates(tmp_path: Path, partitions: int)
     pairs = [(v, (v * 7 + 1) % 40) for v in range(NUM_EDGES)]
     make_store(tmp_path / "graph", edge_chunk(pairs), partitions=partitions)
     config = EmbeddingConfig(
-        dim=4, epochs=1, num_batch_negatives=0, num_uniform_negatives=DRAWN,
-        batch_size=NUM_EDGES, eval_fraction=0.0, threads=1,
-    )  # fmt: skip
+        dim=4,
+        epochs=1,
+        num_batch_negatives=0,
+        num_uniform_negatives=DRAWN,
+        batch_size=NUM_EDGES,
+        eval_fraction=0.0,
+        threads=1,
+    )
     with gs.profile() as p:
         gs.embedding.train(gs.open(tmp_path / "graph"), config, tmp_path / "run")
     found = {it["name"]: it["value"] for it in p.report["metrics"]}

@@ -197,8 +197,11 @@ def test_a_simple_graph_is_read_where_it_lies(tmp_path: Path) -> None:
 
 
 def test_partitions_without_edges(tmp_path: Path) -> None:
-    gs.ingest((np.array([0, 1]), np.array([1, 2]), np.array([0.5, 2.0])), tmp_path / "g",
-              partitions=3)  # fmt: skip
+    gs.ingest(
+        (np.array([0, 1]), np.array([1, 2]), np.array([0.5, 2.0])),
+        tmp_path / "g",
+        partitions=3,
+    )
     for kind in ("native", "program"):
         done = algorithms.sssp(tmp_path / "g", source=0, implementation=kind)
         assert done.table.sort_by("id")["value"].to_pylist() == [0.0, 0.5, 2.5]

@@ -18,9 +18,7 @@ IMPLEMENTATIONS = [
     if getattr(listed, kind)
 ]
 NEEDS_SOURCE = ("bfs", "sssp", "personalized_pagerank", "min_cut")
-OTHER_TABLES = (
-    "jaccard", "adamic_adar", "random_walks", "apsp", "degree_assortativity"
-)  # fmt: skip
+OTHER_TABLES = ("jaccard", "adamic_adar", "random_walks", "apsp", "degree_assortativity")
 """Tables that do not have one row per node."""
 TWO_KINDS_OF_NODES = [("survey_propagation", "native")]
 """What takes edges from clauses to variables only, and refuses every other graph."""

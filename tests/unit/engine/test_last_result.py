@@ -72,16 +72,33 @@ REFUSED: list[tuple[list[str], str]] = [
     (["wcc", "types", "--from", "last.parquet"], "got 2 and 1; run it again"),
     (["wcc", "g", "--from", "last.parquet", "--implementation", "program"], "natively"),
     (["wcc", "g", "--from", "last.parquet", "--device", "cuda"], "device does not go with"),
-    (["wcc", "g", "--from", "last.parquet", "--cluster", "local:1"],
-     "from does not go with --cluster"),
+    (
+        ["wcc", "g", "--from", "last.parquet", "--cluster", "local:1"],
+        "from does not go with --cluster",
+    ),
     (["mine.py:Mine", "g", "--from", "last.parquet"], "--from goes with listed algorithms"),
-    (["bfs", "g", "--from", "hops.parquet", "--param", "source=2"],
-     "has source=1, expected 2; give the same source"),
-    (["bfs", "g", "--from", "tree.parquet", "--param", "source=1", "--param",
-      "parents=true"], "parents are not followed"),
-    (["pagerank", "g", "--from", "ranks.parquet", "--param", "iterations=3"],
-     "iterations count from even scores"),
-]  # fmt: skip
+    (
+        ["bfs", "g", "--from", "hops.parquet", "--param", "source=2"],
+        "has source=1, expected 2; give the same source",
+    ),
+    (
+        [
+            "bfs",
+            "g",
+            "--from",
+            "tree.parquet",
+            "--param",
+            "source=1",
+            "--param",
+            "parents=true",
+        ],
+        "parents are not followed",
+    ),
+    (
+        ["pagerank", "g", "--from", "ranks.parquet", "--param", "iterations=3"],
+        "iterations count from even scores",
+    ),
+]
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)

@@ -409,9 +409,11 @@ def declared(**attributes: Any) -> Any:
         return message
 
     good = {
-        "value": gs.state("float64"), "message": message, "update": update,
+        "value": gs.state("float64"),
+        "message": message,
+        "update": update,
         "combine": gs.minimum,
-    }  # fmt: skip
+    }
     chosen = {k: v for k, v in (good | attributes).items() if v is not None}
     return spec_of(type("Given", (gs.VertexProgram,), chosen))
 

@@ -52,9 +52,14 @@ def test_algorithms_find_the_same_in_any_number_of_partitions(
     stores: dict[int, Path],
 ) -> None:
     every: Options = {
-        "bfs": {"source": 7, "parents": True}, "wcc": {}, "sssp": {"source": 7},
-        "pagerank": {"iterations": 9}, "triangle_count": {}, "k_core": {}, "lcc": {},
-    }  # fmt: skip
+        "bfs": {"source": 7, "parents": True},
+        "wcc": {},
+        "sssp": {"source": 7},
+        "pagerank": {"iterations": 9},
+        "triangle_count": {},
+        "k_core": {},
+        "lcc": {},
+    }
     for name, options in every.items():
         first, *others = [
             algorithms.get(name)(path, **options).table.sort_by("id").to_pandas()
@@ -73,9 +78,10 @@ def test_algorithms_find_the_same_in_any_number_of_partitions(
 def test_no_row_is_copied(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     gs.ingest(
-        (rng.integers(0, 2000, 1 << 20), rng.integers(0, 2000, 1 << 20)), tmp_path / "g",
+        (rng.integers(0, 2000, 1 << 20), rng.integers(0, 2000, 1 << 20)),
+        tmp_path / "g",
         partitions=4,
-    )  # fmt: skip
+    )
     every: Options = {"bfs": {"source": 5}, "wcc": {}, "pagerank": {}}
     for name, options in every.items():
         algorithms.get(name)(tmp_path / "g", **options)  # compiled

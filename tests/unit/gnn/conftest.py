@@ -47,9 +47,12 @@ def groups(tmp_path: Path) -> Store:
         shifted = [(100 + u, 100 + v) for u, v in sorted(pairs)]
         path = tmp_path / f"groups{partitions}-{len(list(tmp_path.iterdir()))}"
         make_store(
-            path, nodes, edge_chunk(shifted, **changes), is_directed=False,
+            path,
+            nodes,
+            edge_chunk(shifted, **changes),
+            is_directed=False,
             partitions=partitions,
-        )  # fmt: skip
+        )
         return Graph(path)
 
     return make

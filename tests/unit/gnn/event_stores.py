@@ -40,10 +40,19 @@ def favorites(num_events: int = 480, seed: int = 0) -> Events:
 def config_of(model: str, **changes: Any) -> GnnConfig:
     """Return settings for small streams."""
     usual: dict[str, Any] = {
-        "task": "temporal_link_prediction", "model": model, "batch_size": 20, "dim": 16,
-        "layers": 1, "heads": 2, "loss": "softmax", "epochs": 2, "lr": 0.01,
-        "num_negatives": 100, "deterministic": True, "fanouts": (5,),
-    }  # fmt: skip
+        "task": "temporal_link_prediction",
+        "model": model,
+        "batch_size": 20,
+        "dim": 16,
+        "layers": 1,
+        "heads": 2,
+        "loss": "softmax",
+        "epochs": 2,
+        "lr": 0.01,
+        "num_negatives": 100,
+        "deterministic": True,
+        "fanouts": (5,),
+    }
     if model not in STREAMS:
         usual |= {"num_negatives": 20}
     return GnnConfig(**{**usual, **changes})

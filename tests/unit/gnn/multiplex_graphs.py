@@ -21,10 +21,21 @@ ALSO = EdgeType("item", "also", "item")
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "task": "link_prediction", "model": "gatne", "dim": 12, "edge_dim": 4, "layers": 1,
-        "attention_dim": 5, "loss": "softmax", "num_negatives": 4, "negatives_of": "pair",
-        "walk_length": 4, "batch_size": 20, "lr": 0.02, "epochs": 2, "threads": 1,
-    }  # fmt: skip
+        "task": "link_prediction",
+        "model": "gatne",
+        "dim": 12,
+        "edge_dim": 4,
+        "layers": 1,
+        "attention_dim": 5,
+        "loss": "softmax",
+        "num_negatives": 4,
+        "negatives_of": "pair",
+        "walk_length": 4,
+        "batch_size": 20,
+        "lr": 0.02,
+        "epochs": 2,
+        "threads": 1,
+    }
     return GnnConfig(**{**settings, **changes})
 
 

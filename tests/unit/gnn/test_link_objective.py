@@ -64,9 +64,13 @@ def test_the_loss_compares_each_pair_with_shared_own_and_other_nodes(
 ) -> None:
     graph = library if has_two_types else groups(1)
     config = config_of(
-        batch_size=3, num_negatives=2, alike_negatives=2, alike="label", loss="softmax",
+        batch_size=3,
+        num_negatives=2,
+        alike_negatives=2,
+        alike="label",
+        loss="softmax",
         in_batch=in_batch,
-    )  # fmt: skip
+    )
     task = LinkPrediction(graph, config)
     task.seeds(0)
     generator = torch.Generator().manual_seed(1)
@@ -148,9 +152,10 @@ def star(tmp_path: Any, *, is_directed: bool = True) -> Graph:
     """Return a graph of 40 nodes in which 0 and 1 have all edges but one."""
     pairs = [(v, v % 2) for v in range(2, 40)]
     make_store(
-        tmp_path / f"star{is_directed}", edge_chunk([*pairs, (0, 39)]),
+        tmp_path / f"star{is_directed}",
+        edge_chunk([*pairs, (0, 39)]),
         is_directed=is_directed,
-    )  # fmt: skip
+    )
     return Graph(tmp_path / f"star{is_directed}")
 
 
@@ -204,9 +209,10 @@ def hidden_and_seen(task: Any, number: int) -> tuple[set[Any], dict[str, set[Any
     name, trimmed = kind.edge_type, task.trim(sample, number)
     back = {(d, s) for s, d in edges_seen(trimmed, name + REVERSED)}
     seen = {
-        "before": edges_seen(sample.layers, name), "along": edges_seen(trimmed, name),
+        "before": edges_seen(sample.layers, name),
+        "along": edges_seen(trimmed, name),
         "against": back,
-    }  # fmt: skip
+    }
     return set(map(tuple, pairs.tolist())), seen
 
 
@@ -280,9 +286,13 @@ def test_walks_from_the_sources_have_negatives_of_the_sources(pins: Graph) -> No
 
 def test_hard_negatives_are_drawn_evenly_from_the_middle_ranks(pins: Graph) -> None:
     config = config_of(
-        model="pinsage", positives="walks", hard_negatives=40, hard_ranks=(2, 6),
-        batch_size=10, walk_length=3,
-    )  # fmt: skip
+        model="pinsage",
+        positives="walks",
+        hard_negatives=40,
+        hard_ranks=(2, 6),
+        batch_size=10,
+        walk_length=3,
+    )
     task = LinkPrediction(pins, config)
     ranker = task._ranks
     assert ranker is not None
@@ -303,9 +313,12 @@ def test_a_query_that_walks_visit_nothing_from_has_uniform_hard_negatives(
     pins: Graph,
 ) -> None:
     config = config_of(
-        model="pinsage", positives="walks", hard_negatives=9, hard_ranks=(38, 40),
+        model="pinsage",
+        positives="walks",
+        hard_negatives=9,
+        hard_ranks=(38, 40),
         batch_size=10,
-    )  # fmt: skip
+    )
     task = LinkPrediction(pins, config)
     drawn = task._draw_hard(np.arange(10), 9, 0)
     assert drawn.shape == (10, 9)
@@ -385,7 +398,8 @@ def test_pairs_of_walks_are_watched_by_links_and_by_recommendations(tmp_path: An
 
 def test_tasks_of_links_say_so() -> None:
     assert {name for name in TASKS.names() if TASKS.get(name).is_of_links} >= {
-        "link_prediction", "recommendation",
-    }  # fmt: skip
+        "link_prediction",
+        "recommendation",
+    }
     assert not TASKS.get("node_classification").is_of_links
     assert TASKS.get("node_classification").has_times

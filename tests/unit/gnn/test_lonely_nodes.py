@@ -44,21 +44,32 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"model": "sage"}, {"model": "sage", "aggregator": "lstm"},
-        {"model": "sage", "aggregator": "max"}, {"model": "sage", "residual": True},
-        {"model": "gcn"}, {"model": "gat"}, {"model": "rgcn"}, {"model": "hgt"},
-        {"model": "sage", "norm": "layer"}, {"model": "sage", "learned_rows": "disk"},
+        {"model": "sage"},
+        {"model": "sage", "aggregator": "lstm"},
+        {"model": "sage", "aggregator": "max"},
+        {"model": "sage", "residual": True},
+        {"model": "gcn"},
+        {"model": "gat"},
+        {"model": "rgcn"},
+        {"model": "hgt"},
+        {"model": "sage", "norm": "layer"},
+        {"model": "sage", "learned_rows": "disk"},
         {"model": "sage", "cache": "lru", "cache_memory": "1kB"},
     ],
     ids=lambda it: " ".join(map(str, it.values())),
-)  # fmt: skip
+)
 def test_a_batch_of_lonely_nodes_trains_and_has_rows(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     config = GnnConfig(
-        dim=8, fanouts=(3, 3), batch_size=1, epochs=1, node_type="reader",
-        checkpoint_seconds=3600, **settings,
-    )  # fmt: skip
+        dim=8,
+        fanouts=(3, 3),
+        batch_size=1,
+        epochs=1,
+        node_type="reader",
+        checkpoint_seconds=3600,
+        **settings,
+    )
     report = gnn.train(library, config, tmp_path / "run")
     assert np.isfinite(report.metrics["loss"])
     among_others = gnn.open_run(tmp_path / "run").output()

@@ -37,7 +37,9 @@ def papers(tmp_path: Path) -> Graph:
     make_store(
         tmp_path / "papers",
         NodeChunk(
-            ids=np.arange(NUM), node_type="paper", features={"x": x},
+            ids=np.arange(NUM),
+            node_type="paper",
+            features={"x": x},
             columns={"label": np.arange(NUM) % 3, "split": pa.array(split.tolist())},
         ),
         NodeChunk(ids=np.arange(12), node_type="author"),
@@ -45,15 +47,21 @@ def papers(tmp_path: Path) -> Graph:
         edge_chunk(EDGES["written_by"], EdgeType("paper", "written_by", "author")),
         edge_chunk(EDGES["about"], EdgeType("paper", "about", "subject")),
         partitions={"paper": 2, "author": 1, "subject": 1},
-    )  # fmt: skip
+    )
     return Graph(tmp_path / "papers")
 
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "model": "han", "dim": 8, "heads": 2, "layers": 1, "batch_size": 0, "epochs": 60,
-        "lr": 0.02, "threads": 1,
-    }  # fmt: skip
+        "model": "han",
+        "dim": 8,
+        "heads": 2,
+        "layers": 1,
+        "batch_size": 0,
+        "epochs": 60,
+        "lr": 0.02,
+        "threads": 1,
+    }
     return GnnConfig(**{**settings, **changes})
 
 

@@ -72,9 +72,16 @@ def test_two_processes_train_as_one_does(groups: Store, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_links_too_and_resumed(library: Graph, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
-        "task": "link_prediction", "dim": 8, "batch_size": 67, "fanouts": (4, 4),
-        "num_negatives": 10, "threads": 1, "eval_every": 0, "keep": "last", "lr": 0.01,
-    }  # fmt: skip
+        "task": "link_prediction",
+        "dim": 8,
+        "batch_size": 67,
+        "fanouts": (4, 4),
+        "num_negatives": 10,
+        "threads": 1,
+        "eval_every": 0,
+        "keep": "last",
+        "lr": 0.01,
+    }
     config = GnnConfig(**settings, epochs=3)
     gnn.train(library, config, tmp_path / "one")
     train_in_two(library, config, tmp_path / "two")

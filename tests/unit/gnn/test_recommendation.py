@@ -25,10 +25,19 @@ from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal,
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "task": "recommendation", "model": "lightgcn", "loss": "bpr", "dim": 8,
-        "negatives_of": "pair", "num_negatives": 1, "batch_size": 40, "epochs": 40,
-        "lr": 0.02, "layers": 3, "threads": 1, "features": (),
-    }  # fmt: skip
+        "task": "recommendation",
+        "model": "lightgcn",
+        "loss": "bpr",
+        "dim": 8,
+        "negatives_of": "pair",
+        "num_negatives": 1,
+        "batch_size": 40,
+        "epochs": 40,
+        "lr": 0.02,
+        "layers": 3,
+        "threads": 1,
+        "features": (),
+    }
     return GnnConfig(**{**settings, **changes})
 
 
@@ -172,10 +181,22 @@ def test_pinsage_recommends_to_readers_by_the_mean_of_what_they_read(
     ratings: Graph, tmp_path: Path
 ) -> None:
     config = config_of(
-        model="pinsage", positives="walks", node_type="book", loss="softmax",
-        negatives_of="batch", num_negatives=8, layers=1, fanouts=(5,), num_walks=10,
-        walk_length=2, epochs=30, eval_every=10, threads=1, eval_split="test", keep="last",
-    )  # fmt: skip
+        model="pinsage",
+        positives="walks",
+        node_type="book",
+        loss="softmax",
+        negatives_of="batch",
+        num_negatives=8,
+        layers=1,
+        fanouts=(5,),
+        num_walks=10,
+        walk_length=2,
+        epochs=30,
+        eval_every=10,
+        threads=1,
+        eval_split="test",
+        keep="last",
+    )
     report = gnn.train(ratings, config, tmp_path / "run")
     found = gnn.evaluate(tmp_path / "run", graph=ratings)["metrics"]
     assert found["recall@20"] == pytest.approx(report.metrics["valid_recall@20"])
@@ -197,9 +218,13 @@ def test_link_prediction_on_walks_over_another_type_ranks_its_nodes(
     ratings: Graph,
 ) -> None:
     config = config_of(
-        task="link_prediction", model="pinsage", positives="walks", node_type="book",
-        negatives_of="batch", num_negatives=8,
-    )  # fmt: skip
+        task="link_prediction",
+        model="pinsage",
+        positives="walks",
+        node_type="book",
+        negatives_of="batch",
+        num_negatives=8,
+    )
     task = LinkPrediction(ratings, config)
     rows = torch.from_numpy(np.random.default_rng(0).normal(size=(24, 8))).float()
     found = task.measure("test", lambda _, nodes: rows[nodes])
@@ -215,20 +240,30 @@ def test_readers_are_told_books_that_they_have_not_read(
     ratings: Graph, tmp_path: Path, model: str, known: Any
 ) -> None:
     of_walks: dict[str, Any] = {
-        "positives": "walks", "node_type": "book", "layers": 1, "fanouts": (5,),
-        "num_walks": 10, "walk_length": 2, "negatives_of": "batch", "num_negatives": 8,
-    }  # fmt: skip
+        "positives": "walks",
+        "node_type": "book",
+        "layers": 1,
+        "fanouts": (5,),
+        "num_walks": 10,
+        "walk_length": 2,
+        "negatives_of": "batch",
+        "num_negatives": 8,
+    }
     config = config_of(
-        model=model, epochs=2, eval_every=0, keep="last",
+        model=model,
+        epochs=2,
+        eval_every=0,
+        keep="last",
         **(of_walks if model == "pinsage" else {}),
-    )  # fmt: skip
+    )
     gnn.train(ratings, config, tmp_path / "run")
     run = gnn.open_run(tmp_path / "run", graph=ratings)
     gnn.export(run, tmp_path / "rows.safetensors")
     rows = safetensors.torch.load_file(tmp_path / "rows.safetensors")
     assert {name: tuple(it.shape) for name, it in rows.items()} == {
-        "book": (24, 8), "reader": (30, 8),
-    }  # fmt: skip
+        "book": (24, 8),
+        "reader": (30, 8),
+    }
     scores = (rows["reader"] @ rows["book"].T).double().numpy()
     read = {
         (int(s), int(d))

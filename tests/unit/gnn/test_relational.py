@@ -36,9 +36,11 @@ def rows() -> dict[str, SparseRows]:
         dense[0] = False  # no neighbors
         indptr = np.concatenate([[0], np.cumsum(dense.sum(axis=1))]).astype(np.int64)
         found[name] = SparseRows(
-            indptr, np.nonzero(dense)[1].astype(np.int32), SIZES[other],
+            indptr,
+            np.nonzero(dense)[1].astype(np.int32),
+            SIZES[other],
             is_prefix=own == other,
-        )  # fmt: skip
+        )
     return found
 
 

@@ -71,8 +71,11 @@ def test_states_of_another_optimizer_are_named(groups: Store) -> None:
     from graphsys.gnn.training.optimizer import load_optimizer, make_optimizer
 
     network = build_context(groups(1), CONFIG).network
-    for key, value in (("99.exp_avg", torch.zeros(1)), ("0.exp_avg", torch.zeros(1, 2, 3)),
-                       ("x.step", torch.tensor(1.0))):  # fmt: skip
+    for key, value in (
+        ("99.exp_avg", torch.zeros(1)),
+        ("0.exp_avg", torch.zeros(1, 2, 3)),
+        ("x.step", torch.tensor(1.0)),
+    ):
         with pytest.raises(CorruptStoreError, match=f"the optimizer's state '{key}'"):
             load_optimizer(make_optimizer(CONFIG, network), {key: value}, Path("run"))
 

@@ -21,9 +21,15 @@ BEFORE = 50  # times of nodes are 50 and up
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "dim": 16, "epochs": 20, "batch_size": 16, "fanouts": (4, 4), "lr": 0.02,
-        "eval_every": 0, "keep": "last", "threads": 1,
-    }  # fmt: skip
+        "dim": 16,
+        "epochs": 20,
+        "batch_size": 16,
+        "fanouts": (4, 4),
+        "lr": 0.02,
+        "eval_every": 0,
+        "keep": "last",
+        "threads": 1,
+    }
     return GnnConfig(**{**settings, **changes})
 
 

@@ -87,9 +87,14 @@ def test_every_model_and_task_trains_or_is_refused_in_one_line(
         settings = {"batch_size": 0}
     label = "number" if task == "regression" else "label"
     found = trained(
-        folder, tmp_path / "run", model=model, task=task, node_type=node_type, label=label,
+        folder,
+        tmp_path / "run",
+        model=model,
+        task=task,
+        node_type=node_type,
+        label=label,
         **settings,
-    )  # fmt: skip
+    )
     if isinstance(found, dict):
         assert np.isfinite(found["loss"])
         return
@@ -124,9 +129,14 @@ def test_types_without_messages_use_their_own_rows(
     for node_type in ("user", "item"):
         out = tmp_path / node_type
         found = trained(
-            folder, out, model=model, node_type=node_type, layers=layers,
-            batch_size=batch_size, activation="elu",
-        )  # fmt: skip
+            folder,
+            out,
+            model=model,
+            node_type=node_type,
+            layers=layers,
+            batch_size=batch_size,
+            activation="elu",
+        )
         assert isinstance(found, dict), found
         rows = gnn.open_run(out).output()
         assert len({tuple(row) for row in rows.round(6).tolist()}) > NUM // 2

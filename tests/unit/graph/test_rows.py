@@ -12,11 +12,13 @@ def test_pieces_of_a_column_are_cut_where_it_has_gaps(
     """Which is elsewhere than the neighbors have theirs, or they none."""
     monkeypatch.setattr(module, "_AT_A_TIME", at_a_time)
     rows = Rows(
-        begins=np.array([0, 2, 2, 9], np.uint32), ends=np.array([2, 2, 4, 10], np.uint32),
-        indices=np.zeros(10, np.uint32), num_edges=5,
+        begins=np.array([0, 2, 2, 9], np.uint32),
+        ends=np.array([2, 2, 4, 10], np.uint32),
+        indices=np.zeros(10, np.uint32),
+        num_edges=5,
         columns={"weight": np.array([1.0, 2.0, np.nan, 3.0, 4.0, 5.0, -1.0])},
         column_begins={"weight": np.array([0, 2, 3, 5], np.uint32)},
-    )  # fmt: skip
+    )
     pieces = [(at, piece.tolist()) for at, piece in rows.pieces("weight")]
     assert pieces == [(0, [1.0, 2.0]), (3, [3.0, 4.0, 5.0])]
 

@@ -59,9 +59,13 @@ def store(tmp_path: Path) -> Store:
         )
         path = tmp_path / f"g{next(counter)}"
         make_store(
-            path, nodes, chunk, is_directed=is_directed, partitions=partitions,
+            path,
+            nodes,
+            chunk,
+            is_directed=is_directed,
+            partitions=partitions,
             order="original",
-        )  # fmt: skip
+        )
         return Graph(path)
 
     return make
@@ -83,13 +87,15 @@ def shop(tmp_path: Path) -> Graph:
         ),
         NodeChunk(ids=np.arange(ITEM), node_type="item", features={"x": x_of(ITEM)}),
         EdgeChunk(
-            src=likes[:, 0], dst=likes[:, 1], edge_type=LIKES,
+            src=likes[:, 0],
+            dst=likes[:, 1],
+            edge_type=LIKES,
             columns={"weight": likes.sum(axis=1).astype(np.float32)},
         ),
         EdgeChunk(src=follows[:, 0], dst=follows[:, 1], edge_type=FOLLOWS),
         partitions={"user": 1, "item": 2},
         order="original",
-    )  # fmt: skip
+    )
     return Graph(tmp_path / "shop")
 
 
@@ -105,11 +111,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     x = rng.normal(size=(600, 8)) + 0.7 * np.eye(3, 8)[group]
     path = tmp_path_factory.mktemp("planted") / "g"
     nodes = NodeChunk(
-        ids=np.arange(600), node_type=NODE,
-        columns={"label": group, "split": pa.array(["train", "test"]).take(
-            pa.array(rng.integers(0, 2, 600)))},
+        ids=np.arange(600),
+        node_type=NODE,
+        columns={
+            "label": group,
+            "split": pa.array(["train", "test"]).take(pa.array(rng.integers(0, 2, 600))),
+        },
         features={"x": x.astype(np.float32)},
-    )  # fmt: skip
+    )
     make_store(path, nodes, EdgeChunk(src=src, dst=dst, edge_type=EDGE), order="original")
     return Graph(path)
 

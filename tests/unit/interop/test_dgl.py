@@ -81,10 +81,13 @@ def test_blocks_of_dgls_own_sampler_come_to_us(store: Store) -> None:
         block = bridge.block_from_dgl(mfg)
         x = torch.rand(block.num_src, 6)
         torch.testing.assert_close(summed(mfg, x), spmm(SparseRows.of(block), x))
-        ends = np.stack([
-            block.src_nodes[block.indices],
-            np.repeat(block.dst_nodes, np.diff(block.indptr)),
-        ], axis=1)  # fmt: skip
+        ends = np.stack(
+            [
+                block.src_nodes[block.indices],
+                np.repeat(block.dst_nodes, np.diff(block.indptr)),
+            ],
+            axis=1,
+        )
         np.testing.assert_array_equal(ends, entries(store())[block.edge])
 
 
@@ -138,9 +141,10 @@ def same(first: Any, second: Any) -> None:
     assert first.canonical_etypes == second.canonical_etypes
     for kind in first.canonical_etypes:
         for one, other in zip(
-            first.edges(etype=kind, order="eid"), second.edges(etype=kind, order="eid"),
+            first.edges(etype=kind, order="eid"),
+            second.edges(etype=kind, order="eid"),
             strict=True,
-        ):  # fmt: skip
+        ):
             assert torch.equal(one, other)
         check(first.edges[kind].data, second.edges[kind].data)
     for name in first.ntypes:
@@ -169,14 +173,18 @@ def test_dgls_own_graphs_become_stores(tmp_path: Path) -> None:
 def test_loader_prefetches_from_the_store(store: Store) -> None:
     graph = store(partitions=2)
     sampler = bridge.GraphsysBlockSampler(
-        graph, [2, 3], prefetch_node_feats=["feat"], prefetch_labels=["label"],
+        graph,
+        [2, 3],
+        prefetch_node_feats=["feat"],
+        prefetch_labels=["label"],
         prefetch_edge_feats=["weight"],
-    )  # fmt: skip
+    )
     storage = bridge.GraphsysStorage(graph)
     ids = graph.node_ids("node").to_numpy()
     seen = []
-    loader = dgl.dataloading.DataLoader(storage, torch.arange(NUM_NODES), sampler,
-                                        batch_size=16)  # fmt: skip
+    loader = dgl.dataloading.DataLoader(
+        storage, torch.arange(NUM_NODES), sampler, batch_size=16
+    )
     for inputs, outputs, (far, near) in loader:
         assert near.in_degrees().max() == 3
         assert far.in_degrees().max() == 2
@@ -199,9 +207,11 @@ def test_loader_over_types_feeds_dgls_layers(shop: Graph) -> None:
         prefetch_node_feats={"user": ["feat"], "item": ["feat"]},
     )
     loader = dgl.dataloading.DataLoader(
-        bridge.GraphsysStorage(shop, reverse=True), {"user": torch.arange(USER)}, sampler,
+        bridge.GraphsysStorage(shop, reverse=True),
+        {"user": torch.arange(USER)},
+        sampler,
         batch_size=5,
-    )  # fmt: skip
+    )
     kinds = ["likes", "rev_likes", "follows", "rev_follows"]
     layer = dgl.nn.HeteroGraphConv({kind: dgl.nn.SAGEConv(3, 4, "mean") for kind in kinds})
     for inputs, outputs, (far, _) in loader:
@@ -210,10 +220,13 @@ def test_loader_over_types_feeds_dgls_layers(shop: Graph) -> None:
         assert len(inputs["user"]) == far.num_src_nodes("user")
         assert len(outputs["item"]) == 0
         src, dst = far.edges(etype="likes", order="eid")
-        pairs = np.stack([
-            far.srcnodes["user"].data[dgl.NID][src.long()],
-            far.dstnodes["item"].data[dgl.NID][dst.long()],
-        ], axis=1)  # fmt: skip
+        pairs = np.stack(
+            [
+                far.srcnodes["user"].data[dgl.NID][src.long()],
+                far.dstnodes["item"].data[dgl.NID][dst.long()],
+            ],
+            axis=1,
+        )
         where = far.edges["likes"].data[dgl.EID]
         np.testing.assert_array_equal(pairs, entries(shop, "likes")[where])
 

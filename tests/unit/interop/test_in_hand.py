@@ -19,9 +19,10 @@ def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Graph:
     import pyarrow as pa
 
     nodes = NodeChunk(
-        ids=pa.array(["a", "b", "c", "d"]), columns={"color": pa.array([1, 2, 3, 4])},
+        ids=pa.array(["a", "b", "c", "d"]),
+        columns={"color": pa.array([1, 2, 3, 4])},
         features={"x": np.arange(8, dtype=np.float32).reshape(4, 2)},
-    )  # fmt: skip
+    )
     weights = np.arange(1, 6, dtype=np.float32)
     chunk = edge_chunk(EDGES, weight=weights)
     store = make_store(
@@ -100,8 +101,10 @@ def test_parts_of_a_graph_keep_what_nodes_and_edges_have(
     assert (part.num_nodes, part.num_edges) == (3, 3)
     frame = part.to_pandas()
     assert {(r.src, r.dst): r.weight for r in frame.itertuples()} == {
-        ("a", "c"): 2.0, ("c", "d"): 4.0, ("d", "d"): 5.0,
-    }  # fmt: skip
+        ("a", "c"): 2.0,
+        ("c", "d"): 4.0,
+        ("d", "d"): 5.0,
+    }
     nodes = part.nodes("node", 0)
     colors = dict(zip(*(nodes.column(c).to_pylist() for c in ("id", "color")), strict=True))
     assert colors == {"a": 1, "c": 3, "d": 4}

@@ -139,9 +139,11 @@ def test_graph_store_lists_edges_in_the_samplers_order(store: Store, shop: Graph
     np.testing.assert_array_equal(torch.stack([row, col], 1), entries(graph))
     rows, colptrs, _ = pyg.GraphsysGraphStore(shop, reverse=True).csc()
     assert set(rows) == {
-        tuple(LIKES), tuple(FOLLOWS), ("item", "rev_likes", "user"),
+        tuple(LIKES),
+        tuple(FOLLOWS),
+        ("item", "rev_likes", "user"),
         ("user", "rev_follows", "user"),
-    }  # fmt: skip
+    }
     np.testing.assert_array_equal(rows[LIKES], entries(shop, "likes")[:, 0])
     assert len(colptrs["item", "rev_likes", "user"]) == USER + 1
 
@@ -180,8 +182,12 @@ def test_typed_batches_hold_true_edges(shop: Graph) -> None:
 
 def test_typed_fanouts_and_edges_against_a_type(shop: Graph) -> None:
     back = ("item", "rev_likes", "user")
-    fanouts = {tuple(LIKES): [0], tuple(FOLLOWS): [0], back: [-1],
-               ("user", "rev_follows", "user"): [0]}  # fmt: skip
+    fanouts = {
+        tuple(LIKES): [0],
+        tuple(FOLLOWS): [0],
+        back: [-1],
+        ("user", "rev_follows", "user"): [0],
+    }
     sampler = pyg.GraphsysSampler(shop, fanouts, reverse=True)
     data = pyg.stores(shop, reverse=True)
     seeds = ("user", torch.arange(USER))
@@ -217,9 +223,12 @@ def test_link_loader_over_types(shop: Graph) -> None:
     edges = torch.from_numpy(entries(shop, "likes").T.copy())
     sampler = pyg.GraphsysSampler(shop, [2, 2], reverse=True)
     loader = LinkLoader(
-        pyg.stores(shop, reverse=True), sampler, (tuple(LIKES), edges),
-        neg_sampling="binary", batch_size=edges.shape[1],
-    )  # fmt: skip
+        pyg.stores(shop, reverse=True),
+        sampler,
+        (tuple(LIKES), edges),
+        neg_sampling="binary",
+        batch_size=edges.shape[1],
+    )
     (batch,) = loader
     users, items = batch[tuple(LIKES)].edge_label_index[:, : edges.shape[1]]
     found = torch.stack([batch["user"].n_id[users], batch["item"].n_id[items]])
@@ -246,9 +255,13 @@ def test_temporal_batches_hold_older_edges_of_each_seed(
     )
     seeds, times = torch.tensor([5, 0, 5, 17]), torch.tensor([40, 90, 10, 60])
     loader = NodeLoader(
-        pyg.stores(graph), sampler, seeds, input_time=times, batch_size=4,
+        pyg.stores(graph),
+        sampler,
+        seeds,
+        input_time=times,
+        batch_size=4,
         transform=pyg.EdgeAttributes(graph, ("edge_time",)),
-    )  # fmt: skip
+    )
     (batch,) = loader
     assert batch.n_id[:4].tolist() == seeds.tolist()
     assert batch.batch[:4].tolist() == [0, 1, 2, 3]
@@ -266,10 +279,14 @@ def test_temporal_links(store: Store) -> None:
     edge_index = torch.tensor([[3, 8, 1], [5, 0, 17]])
     times = torch.tensor([30, 60, 90])
     loader = LinkLoader(
-        pyg.stores(graph), pyg.GraphsysSampler(graph, [-1, -1], is_temporal=True),
-        (None, edge_index), edge_label_time=times, neg_sampling="binary", batch_size=3,
+        pyg.stores(graph),
+        pyg.GraphsysSampler(graph, [-1, -1], is_temporal=True),
+        (None, edge_index),
+        edge_label_time=times,
+        neg_sampling="binary",
+        batch_size=3,
         transform=pyg.EdgeAttributes(graph, ("edge_time",)),
-    )  # fmt: skip
+    )
     (batch,) = loader
     found = batch.n_id[batch.edge_label_index]
     assert torch.equal(found[:, :3], edge_index)
@@ -280,24 +297,30 @@ def test_temporal_links(store: Store) -> None:
 def test_temporal_links_between_types(tmp_path: Path) -> None:
     likes = np.array([(u, i) for u in range(6) for i in range(4) if (u + i) % 2])
     chunk = EdgeChunk(
-        src=likes[:, 0], dst=likes[:, 1], edge_type=LIKES,
+        src=likes[:, 0],
+        dst=likes[:, 1],
+        edge_type=LIKES,
         columns={"time": np.arange(len(likes)) * 10},
-    )  # fmt: skip
+    )
     make_store(
         tmp_path / "g",
         NodeChunk(ids=np.arange(6), node_type="user", features={"x": x_of(6)}),
         NodeChunk(ids=np.arange(4), node_type="item", features={"x": x_of(4)}),
-        chunk, order="original",
-    )  # fmt: skip
+        chunk,
+        order="original",
+    )
     graph = Graph(tmp_path / "g")
     sampler = pyg.GraphsysSampler(graph, [-1, -1], is_temporal=True, reverse=True)
     times = torch.tensor([30, 90, 60])
     pairs = torch.tensor([[0, 2, 4], [1, 3, 1]])
     loader = LinkLoader(
-        pyg.stores(graph, reverse=True), sampler, (tuple(LIKES), pairs),
-        edge_label_time=times, batch_size=3,
+        pyg.stores(graph, reverse=True),
+        sampler,
+        (tuple(LIKES), pairs),
+        edge_label_time=times,
+        batch_size=3,
         transform=pyg.EdgeAttributes(graph, ("edge_time",), reverse=True),
-    )  # fmt: skip
+    )
     (batch,) = loader
     for kind in batch.edge_types:
         ends = batch[kind].edge_index[1]
@@ -387,13 +410,15 @@ def test_labels_of_several_classes_and_relations_come_back(tmp_path: Path) -> No
         ({"y": torch.zeros(2)}, "'y' has 2 rows, expected 3"),
         ({"train_mask": torch.ones(3, 10, dtype=torch.bool)}, "has 10 splits"),
         (
-            {"train_mask": torch.tensor([True, True, False]),
-             "test_mask": torch.tensor([False, True, True])},
+            {
+                "train_mask": torch.tensor([True, True, False]),
+                "test_mask": torch.tensor([False, True, True]),
+            },
             "1 nodes of split 'test'",
         ),
         ({"edge_index": None}, "no edge_index"),
     ],
-)  # fmt: skip
+)
 def test_data_that_is_no_store_is_refused(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
@@ -442,9 +467,12 @@ def test_a_pyg_model_learns_over_node_loader(planted: Graph) -> None:
 
     for _ in range(4):
         for batch in NodeLoader(
-            (features, edges), sampler, features.nodes_of("train"), batch_size=64,
+            (features, edges),
+            sampler,
+            features.nodes_of("train"),
+            batch_size=64,
             shuffle=True,
-        ):  # fmt: skip
+        ):
             loss = torch.nn.functional.cross_entropy(
                 scores(batch), batch.y[: batch.batch_size]
             )

@@ -38,8 +38,11 @@ def call(folder: Path) -> tuple[str, str]:
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     answer, source = done.stdout.split()
     return answer, source
 
@@ -109,8 +112,11 @@ def test_without_a_folder_for_the_cache_kernels_compile_and_say_so_once(
     environment = {**os.environ, **nowhere, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-B", "-c", code],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout == "2 8\n", done.stderr
     assert done.stderr.count("no folder for compiled kernels can be written") == 1
 

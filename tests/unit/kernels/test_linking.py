@@ -25,8 +25,11 @@ def test_bits_are_the_same_whether_kernels_were_compiled_or_loaded(tmp_path: Pat
     compiled, loaded = [
         subprocess.run(
             [sys.executable, "-c", RUN],
-            env=environment, capture_output=True, text=True, check=True,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for _ in range(2)
-    ]  # fmt: skip
+    ]
     assert compiled == loaded

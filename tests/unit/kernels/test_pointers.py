@@ -111,8 +111,12 @@ def test_both_sides_come_from_the_cache_of_another_process(tmp_path: Path) -> No
     lines = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=env, capture_output=True,
-            text=True, check=True,
-        )  # fmt: skip
+            [sys.executable, "-c", PROGRAM],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         lines.append(done.stdout.split("\n")[:2])
     assert lines == [["11.0", "0 0"], ["11.0", "1 1"]]

@@ -46,9 +46,12 @@ def test_intervals_are_students_over_the_sums_of_clusters(clusters: list[int]) -
     assert found["level"] == 0.95
     assert found["method"] == f"t, {num} clusters"
     values: dict[str, Any] = {
-        "mrr": 1 / RANKS, "mr": RANKS, "hits@1": RANKS <= 1, "hits@3": RANKS <= 3,
+        "mrr": 1 / RANKS,
+        "mr": RANKS,
+        "hits@1": RANKS <= 1,
+        "hits@3": RANKS <= 3,
         "hits@10": RANKS <= 10,
-    }  # fmt: skip
+    }
     assert found.keys() == {"level", "method", *values}
     for name, value in values.items():
         mean = value.mean()

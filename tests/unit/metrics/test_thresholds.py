@@ -19,8 +19,9 @@ def f1_at(scores: np.ndarray, is_positive: np.ndarray, threshold: float) -> floa
     """Return the macro-F1 of what is above a threshold, class by class."""
     parts = []
     for true, found in (
-        (is_positive, scores > threshold), (~is_positive, scores <= threshold)
-    ):  # fmt: skip
+        (is_positive, scores > threshold),
+        (~is_positive, scores <= threshold),
+    ):
         both = (true & found).sum()
         parts.append(2 * both / max(true.sum() + found.sum(), 1))
     return float(np.mean(parts))
@@ -34,5 +35,6 @@ def test_f1_of_three_classes() -> None:
     found, true = np.array([0, 1, 1, 2, 0]), np.array([0, 1, 2, 2, 1])
     # class 0: 2*1/(2+1); 1: 2*1/(2+2); 2: 2*1/(1+2)
     assert f1_of_classes(found, true, 3) == {
-        "f1_micro": 0.6, "f1_macro": pytest.approx((2 / 3 + 1 / 2 + 2 / 3) / 3),
-    }  # fmt: skip
+        "f1_micro": 0.6,
+        "f1_macro": pytest.approx((2 / 3 + 1 / 2 + 2 / 3) / 3),
+    }

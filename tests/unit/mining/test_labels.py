@@ -30,13 +30,32 @@ from tests.unit.mining.test_counting import as_rows
 LABELS = ("x", "y")
 RELATIONS = ("likes", "knows")
 TEXTS = (
-    "a>b", "a<-b", "a<->b", "a>b b>c", "a>b b>c c>a", "a>b a>c b>c", "a>b c>b", "a-b b>c",
-    "a>b b-c a!c", "a-b b-c a!c", "a-b b-c c-d d-a a!c b!d", "a>b b>c c>d a!d",
-    "a:x-b:y", "a:x>b", "a:x>b:x b>c:y", "a:x-b a-c:x", "a-[likes]-b", "a-[likes]->b",
-    "a<-[knows]-b b-[likes]-c", "a-[likes]->b a-[knows]->b", "a:x-[likes]->b:y b>c a!c",
-    "a-[likes]-b b-[likes]-c c-[knows]-a", "a>b, a>c, a>d", "a:x<->b:x b-c:y",
+    "a>b",
+    "a<-b",
+    "a<->b",
+    "a>b b>c",
+    "a>b b>c c>a",
+    "a>b a>c b>c",
+    "a>b c>b",
+    "a-b b>c",
+    "a>b b-c a!c",
+    "a-b b-c a!c",
+    "a-b b-c c-d d-a a!c b!d",
+    "a>b b>c c>d a!d",
+    "a:x-b:y",
+    "a:x>b",
+    "a:x>b:x b>c:y",
+    "a:x-b a-c:x",
+    "a-[likes]-b",
+    "a-[likes]->b",
+    "a<-[knows]-b b-[likes]-c",
+    "a-[likes]->b a-[knows]->b",
+    "a:x-[likes]->b:y b>c a!c",
+    "a-[likes]-b b-[likes]-c c-[knows]-a",
+    "a>b, a>c, a>d",
+    "a:x<->b:x b-c:y",
     "a<-[likes]->b",
-)  # fmt: skip
+)
 
 
 class Drawn:
@@ -72,18 +91,22 @@ class Drawn:
             a, b = at[word.src], at[word.dst]
             forth, back = self.has(a, b, word.label), self.has(b, a, word.label)
             good = {
-                0: forth or back, 1: forth, -1: back, 2: forth and back,
+                0: forth or back,
+                1: forth,
+                -1: back,
+                2: forth and back,
                 None: not (forth or back),
-            }[word.way]  # fmt: skip
+            }[word.way]
             for node, label in zip((a, b), word.labels, strict=True):
                 good &= label is None or self.labels[node] == label
             if is_induced and word.way in (1, -1):
                 src, dst = (a, b) if word.way == 1 else (b, a)
                 asked = any(
-                    it.way == 2 or (at[it.src], at[it.dst], it.way) == (dst, src, 1)
+                    it.way == 2
+                    or (at[it.src], at[it.dst], it.way) == (dst, src, 1)
                     or (at[it.src], at[it.dst], it.way) == (src, dst, -1)
                     for it in words
-                )  # fmt: skip
+                )
                 good &= asked or not self.has(dst, src)
             if not good:
                 return False
@@ -189,8 +212,10 @@ def test_types_are_labels(shop: Graph) -> None:
 def test_a_listing_names_the_ends_of_arrows(shop: Graph) -> None:
     rows = [row for t in matches(shop, "a:user>b:user", limit=9) for row in t.to_pylist()]
     assert sorted((row["a"], row["b"]) for row in rows) == [
-        ("u1", "u2"), ("u2", "u1"), ("u3", "u2"),
-    ]  # fmt: skip
+        ("u1", "u2"),
+        ("u2", "u1"),
+        ("u3", "u2"),
+    ]
 
 
 def test_loops_are_compiled_for_labels(tmp_path: Path) -> None:

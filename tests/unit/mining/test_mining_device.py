@@ -27,9 +27,13 @@ def outcomes() -> dict[str, Any]:
     pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
     done = subprocess.run(
         [sys.executable, "-m", "tests.cuda_sim.run_mining"],
-        cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True,
-        text=True, timeout=600, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {row["case"]: row for row in rows}
@@ -75,8 +79,11 @@ def test_kernels_spill_nothing() -> None:
     # a process of its own: compiling without a driver replaces a function of numba-cuda
     done = subprocess.run(
         [sys.executable, "-c", COMPILE],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[0] for row in rows] == ["count_cliques", "sum_edges", "count_squares"]

@@ -37,11 +37,16 @@ def looked_at(text: str, num_sets: int, graph: LabeledGraph) -> tuple[Any, int]:
     own = re.sub(r"\n( +)(v[1-9]\d* = .*)", r"\n\1\2\n\1seen[0] += 1", own)
     chunks = iter((0, 1))
     names = {
-        "np": np, "has": plain.has, "place_of": plain.place_of, "seen": seen,
-        "add_wide": plain.add_wide, "intersect": noted(plain.intersect),
-        "intersect_size": noted(plain.intersect_size), "subtract": noted(plain.subtract),
+        "np": np,
+        "has": plain.has,
+        "place_of": plain.place_of,
+        "seen": seen,
+        "add_wide": plain.add_wide,
+        "intersect": noted(plain.intersect),
+        "intersect_size": noted(plain.intersect_size),
+        "subtract": noted(plain.subtract),
         "atomic_add": lambda _, __, more: next(chunks) if more else 0,
-    }  # fmt: skip
+    }
     exec(compile(own, "<loops>", "exec"), names)
     rows = graph.rows
     sets = np.empty((1, max(num_sets, 1), rows.num_nodes), dtype=rows.indices.dtype)

@@ -24,9 +24,19 @@ def assigned(weight: float, capacity: float, alpha: float, **changes: Any) -> li
     parts = np.full(8, UNASSIGNED, dtype=np.uint32)
     loads, sizes = np.zeros(4), np.zeros(4, dtype=np.int64)
     stream_pass(
-        0, indptr, indices, np.full(8, weight), parts, loads, capacity, sizes,
-        changes.get("max_size", 8), alpha, 1.5, False,
-    )  # fmt: skip
+        0,
+        indptr,
+        indices,
+        np.full(8, weight),
+        parts,
+        loads,
+        capacity,
+        sizes,
+        changes.get("max_size", 8),
+        alpha,
+        1.5,
+        False,
+    )
     assert loads.tolist() == np.bincount(parts, minlength=4).dot(weight).tolist()
     return [int(part) for part in parts]
 

@@ -96,9 +96,13 @@ def test_repartitioned_graph_is_the_same_graph(clustered: Graph, tmp_path: Path)
 def test_ingest_partitions_by_stream_in_any_order(tmp_path: Path, order: str) -> None:
     edges = planted(4, 50)
     report = make_store(
-        tmp_path / "g", edge_chunk(edges), is_directed=False,
-        partitions=2, partitioner="reldg", order=order,
-    )  # fmt: skip
+        tmp_path / "g",
+        edge_chunk(edges),
+        is_directed=False,
+        partitions=2,
+        partitioner="reldg",
+        order=order,
+    )
     with report.graph as graph:
         assert graph.manifest.partitioning["method"] == "reldg"
         assert graph.manifest.order == {"node": order}

@@ -38,9 +38,15 @@ def some_rates(**changes: Any) -> Rates:
     rate = Rate(small=0.1, large=1.0, parallel=0.5, peak_bytes=20 << 20)
     gather = dict(zip(GATHERED, (4e8, 2e8, 5e7), strict=True))
     known = Rates(
-        machine=this_machine(), measured=0.0, load=0.0, verbs=dict.fromkeys(PROBES, rate),
-        start={"run": 1.0, "train": 2.0}, gather=gather, disk_write=1e9, disk_read=2e9,
-    )  # fmt: skip
+        machine=this_machine(),
+        measured=0.0,
+        load=0.0,
+        verbs=dict.fromkeys(PROBES, rate),
+        start={"run": 1.0, "train": 2.0},
+        gather=gather,
+        disk_write=1e9,
+        disk_read=2e9,
+    )
     return dataclasses.replace(known, **changes)
 
 
@@ -208,9 +214,14 @@ def test_traffic_of_more_partitions_than_are_walked_is_near() -> None:
     def read(partitions: int) -> float:
         for memory in range(300, 4000, 110):  # the first that fits
             task = Workload(
-                num_nodes=10**7, num_edges=10**8, machines=1, memory=memory * 10**6,
-                partitions=partitions, dim=100, supersteps=1,
-            )  # fmt: skip
+                num_nodes=10**7,
+                num_edges=10**8,
+                machines=1,
+                memory=memory * 10**6,
+                partitions=partitions,
+                dim=100,
+                supersteps=1,
+            )
             found = train_embedding(task, some_rates(), 1e9)
             if found.fits:
                 break

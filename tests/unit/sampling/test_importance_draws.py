@@ -93,9 +93,15 @@ def test_blocks_are_those_of_the_walks(
 ) -> None:
     rows, back = sides(store(1) if kind == "edge" else boards, kind)
     sampler = ImportanceSampler(
-        rows, back, num_neighbors=(3, 40), num_walks=6, walk_length=3, seed=3, restart=0,
+        rows,
+        back,
+        num_neighbors=(3, 40),
+        num_walks=6,
+        walk_length=3,
+        seed=3,
+        restart=0,
         frontier=frontier,
-    )  # fmt: skip
+    )
     seeds = np.array([4, 11, 2])
     lists = lists_of(rows), None if back is None else lists_of(back)
     with sampler.sample(seeds, epoch=2, batch=1) as sample:

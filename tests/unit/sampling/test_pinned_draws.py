@@ -177,10 +177,18 @@ def test_the_seed_that_is_not_there_is_named(store: Store, edges: Edges) -> None
 @pytest.mark.parametrize("neighbor", [-1, 10, 2**40])
 def test_a_damaged_neighbor_is_out_of_range(neighbor: int) -> None:
     known = number_grouped_neighbors(
-        np.array([0, 1]), 0, 1, np.zeros(1, np.int32), np.array([neighbor]), 10,
-        np.full(8, -1, np.int32), np.zeros(8, np.int64), np.zeros(8, np.int32), 0,
+        np.array([0, 1]),
+        0,
+        1,
         np.zeros(1, np.int32),
-    )  # fmt: skip
+        np.array([neighbor]),
+        10,
+        np.full(8, -1, np.int32),
+        np.zeros(8, np.int64),
+        np.zeros(8, np.int32),
+        0,
+        np.zeros(1, np.int32),
+    )
     assert known == OUT_OF_RANGE
 
 

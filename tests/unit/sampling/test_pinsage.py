@@ -35,9 +35,12 @@ def test_shares_are_those_of_personalised_pagerank(store: Store) -> None:
     matrix = in_matrix(graph)
     ring = nx.DiGraph([(v, int(u)) for v in range(60) for u in matrix[v].indices])
     sampler = ImportanceSampler(
-        rows_of(graph, "edge"), num_neighbors=(60,), num_walks=4000, walk_length=40,
+        rows_of(graph, "edge"),
+        num_neighbors=(60,),
+        num_walks=4000,
+        walk_length=40,
         restart=0.4,
-    )  # fmt: skip
+    )
     block = sampler.sample(np.array([7])).blocks[0]
     scores = nx.pagerank(ring, alpha=0.6, personalization={7: 1.0})
     found = block.src_nodes[block.indices]

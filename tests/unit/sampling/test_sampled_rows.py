@@ -98,11 +98,14 @@ def test_the_entries_of_rows_are_those_drawn(
     high, row, base = len(NODES) - (low > 0), 2, 7
     wanted = [
         drawn(
-            rows.weights[node] if weighs else rows.rows[node], node, fanout,
-            replaces=replaces, weighs=weighs,
+            rows.weights[node] if weighs else rows.rows[node],
+            node,
+            fanout,
+            replaces=replaces,
+            weighs=weighs,
         )
         for node in NODES[low:high].tolist()
-    ]  # fmt: skip
+    ]
     indptr = np.full(row + high - low + 1, -5)
     indptr[row] = base
     parts = rows.offsets, rows.table, rows.wide
@@ -116,9 +119,23 @@ def test_the_entries_of_rows_are_those_drawn(
     slots = np.full(4 * room, -1)
     entries, neighbors = np.full(end, -3), np.full(end, -3)
     found = pick_entries(
-        *parts, rows.first_entry, NODES, low, high, KEY, fanout, replaces, weighs,
-        np.empty(room, np.int64), np.empty(room), slots, indptr, row, entries, neighbors,
-    )  # fmt: skip
+        *parts,
+        rows.first_entry,
+        NODES,
+        low,
+        high,
+        KEY,
+        fanout,
+        replaces,
+        weighs,
+        np.empty(room, np.int64),
+        np.empty(room),
+        slots,
+        indptr,
+        row,
+        entries,
+        neighbors,
+    )
     assert indptr[:row].tolist() == [-5, -5]
     assert np.diff(indptr[row:]).tolist() == [len(places) for places in wanted]
     assert found == indptr[-1]
@@ -239,10 +256,16 @@ def test_a_node_is_another_one_in_every_group_of_seeds(store: Store, edges: Edge
         with sampler.sample(seeds, times=times) as sample:
             assert sample.groups is not None
             groups, nodes = sample.groups["node"], sample.nodes["node"]
-            assert len(groups) == len(nodes) == sum(
-                len(alone.sample(seeds[k : k + 1], times=times[k : k + 1]).nodes["node"])
-                for k in range(5)
-            )  # fmt: skip
+            assert (
+                len(groups)
+                == len(nodes)
+                == sum(
+                    len(
+                        alone.sample(seeds[k : k + 1], times=times[k : k + 1]).nodes["node"]
+                    )
+                    for k in range(5)
+                )
+            )
             assert len(set(zip(groups.tolist(), nodes.tolist(), strict=True))) == len(nodes)
             for k in range(5):
                 own = alone.sample(seeds[k : k + 1], times=times[k : k + 1])

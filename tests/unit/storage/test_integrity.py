@@ -195,8 +195,11 @@ def test_a_manifest_with_other_bounds_makes_files_be_looked_at_again(store: Path
 
 def test_files_that_the_manifest_does_not_list_are_missed(store: Path) -> None:
     def lose(manifest: Manifest) -> Manifest:
-        kept = [entry for entry in manifest.files if "/out-0" not in entry.path
-                and "nodes/node/part-0" not in entry.path]  # fmt: skip
+        kept = [
+            entry
+            for entry in manifest.files
+            if "/out-0" not in entry.path and "nodes/node/part-0" not in entry.path
+        ]
         return dataclasses.replace(manifest, files=kept)
 
     reseal(store, lose)

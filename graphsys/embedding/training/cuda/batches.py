@@ -184,9 +184,20 @@ class BatchSource:
         place.wait()
         assert self._chunk is not None
         layout.lay_out_batch(
-            self._edges, b, self._settings, shape.num_src,
-            shape.is_shared, shape.is_reciprocal, shape.is_operated, shape.run,
-            self._chunk, self._slot, self._relation_slot, self._scratch[0],
-            self._scratch[1], place.on_host, place.counts,
-        )  # fmt: skip
+            self._edges,
+            b,
+            self._settings,
+            shape.num_src,
+            shape.is_shared,
+            shape.is_reciprocal,
+            shape.is_operated,
+            shape.run,
+            self._chunk,
+            self._slot,
+            self._relation_slot,
+            self._scratch[0],
+            self._scratch[1],
+            place.on_host,
+            place.counts,
+        )
         return place

@@ -76,11 +76,16 @@ class DeviceBucketTrainer(BucketTrainer):
         step, relations = bucket.step, self.model[bucket.step.edge_type]
         with _explained():
             self._device.train_slice(
-                relations.name, (step.src, step.dst),
+                relations.name,
+                (step.src, step.dst),
                 (self.tables[step.src], self.tables[step.dst]),
                 relations.operators(self.operators[relations.name]),
-                bucket.edges, bucket.settings, bucket.losses, first, last,
-            )  # fmt: skip
+                bucket.edges,
+                bucket.settings,
+                bucket.losses,
+                first,
+                last,
+            )
 
     def _objective(self, relations: RelationSet) -> Objective:
         return objective_of(self.config)  # the kernels are the device's own

@@ -92,13 +92,27 @@ class BatchStep:
             self._update_operators(b, arrays, counts, flags)
         tables, shapes = self.tables, self.shapes
         self._launch(
-            updates.update_rows, (int(counts[NUM_USED]),), tables.src_rows, tables.dst_rows,
-            tables.src_state, tables.dst_state,
-            arrays["used"], arrays["used_begin"], arrays["members"], self.row_gradients,
-            flags, len(tables.src_state), float(self.settings.lr), self._seed(b), b,
-            DIM=self.dim, ROUND=self.is_rounded, BLOCK_M=shapes.members,
-            BLOCK_D=shapes.whole, num_warps=4,
-        )  # fmt: skip
+            updates.update_rows,
+            (int(counts[NUM_USED]),),
+            tables.src_rows,
+            tables.dst_rows,
+            tables.src_state,
+            tables.dst_state,
+            arrays["used"],
+            arrays["used_begin"],
+            arrays["members"],
+            self.row_gradients,
+            flags,
+            len(tables.src_state),
+            float(self.settings.lr),
+            self._seed(b),
+            b,
+            DIM=self.dim,
+            ROUND=self.is_rounded,
+            BLOCK_M=shapes.members,
+            BLOCK_D=shapes.whole,
+            num_warps=4,
+        )
         self._launch(
             updates.finish_batch,
             (1,),
@@ -132,22 +146,45 @@ class BatchStep:
         tables, own, shapes = self.tables, self.operators, self.shapes
         num_positions = int(counts[NUM_POSITIONS])
         self._launch(
-            rows.stage_rows, (int(counts[NUM_RUNS]), 2, _blocks(self.dim, shapes.columns)),
-            tables.src_rows, tables.dst_rows, arrays["nodes"], arrays["run_begin"],
-            arrays["run_length"], arrays["run_relation"], own.codes, own.offsets,
-            own.parameters, own.back_parameters, self.rows, self.losses, num_positions,
-            DIM=self.dim, RECIPROCAL=own.is_reciprocal, HAS_LINEAR=own.has_linear,
-            PRECISION=shapes.precision, RUN=shapes.run, BLOCK_D=shapes.columns,
-            BLOCK_K=shapes.depth, num_warps=self._row_warps,
-        )  # fmt: skip
+            rows.stage_rows,
+            (int(counts[NUM_RUNS]), 2, _blocks(self.dim, shapes.columns)),
+            tables.src_rows,
+            tables.dst_rows,
+            arrays["nodes"],
+            arrays["run_begin"],
+            arrays["run_length"],
+            arrays["run_relation"],
+            own.codes,
+            own.offsets,
+            own.parameters,
+            own.back_parameters,
+            self.rows,
+            self.losses,
+            num_positions,
+            DIM=self.dim,
+            RECIPROCAL=own.is_reciprocal,
+            HAS_LINEAR=own.has_linear,
+            PRECISION=shapes.precision,
+            RUN=shapes.run,
+            BLOCK_D=shapes.columns,
+            BLOCK_K=shapes.depth,
+            num_warps=self._row_warps,
+        )
         if self.settings.objective.comparator == scores.DOT:
             return
         grid = (_blocks(num_positions, shapes.run), self.num_tensors)
         self._launch(
-            rows.measure_rows, grid, self.rows, self.lengths, num_positions, DIM=self.dim,
-            UNIT=self.settings.objective.comparator == scores.COS, RUN=shapes.run,
-            BLOCK_D=shapes.columns, num_warps=4,
-        )  # fmt: skip
+            rows.measure_rows,
+            grid,
+            self.rows,
+            self.lengths,
+            num_positions,
+            DIM=self.dim,
+            UNIT=self.settings.objective.comparator == scores.COS,
+            RUN=shapes.run,
+            BLOCK_D=shapes.columns,
+            num_warps=4,
+        )
 
     def _score(self, arrays: dict[str, Any], counts: Any) -> None:
         from graphsys.kernels.cuda.embedding.candidates import score_candidates
@@ -156,10 +193,17 @@ class BatchStep:
         shapes, settings, objective = self.shapes, self.settings, self.settings.objective
         columns = _blocks(self.dim, shapes.columns)
         common = (
-            self.rows, self.lengths, arrays["bias"], arrays["nodes"], arrays["weights"],
-            arrays["chunk_begin"], arrays["chunk_size"], arrays["chunk_pool"],
-            self.normalizer, self.own_gradient,
-        )  # fmt: skip
+            self.rows,
+            self.lengths,
+            arrays["bias"],
+            arrays["nodes"],
+            arrays["weights"],
+            arrays["chunk_begin"],
+            arrays["chunk_size"],
+            arrays["chunk_pool"],
+            self.normalizer,
+            self.own_gradient,
+        )
         numbers = (int(counts[NUM_POSITIONS]), 2 if self.operators.is_reciprocal else 0)
         options = {
             "DIM": self.dim,
@@ -179,14 +223,27 @@ class BatchStep:
         num_chunks, margin = int(counts[NUM_CHUNKS]), float(objective.margin)
         blocks = _blocks(int(counts[LONGEST_CHUNK]), shapes.queries)
         self._launch(
-            score_queries, (num_chunks * blocks, 2, columns), *common, self.losses,
-            self.gradients, *numbers, blocks, margin, **options,
-        )  # fmt: skip
+            score_queries,
+            (num_chunks * blocks, 2, columns),
+            *common,
+            self.losses,
+            self.gradients,
+            *numbers,
+            blocks,
+            margin,
+            **options,
+        )
         blocks = _blocks(int(counts[LARGEST_POOL]), shapes.candidates)
         self._launch(
-            score_candidates, (num_chunks * blocks, 2, columns), *common,
-            self.gradients, *numbers, blocks, margin, **options,
-        )  # fmt: skip
+            score_candidates,
+            (num_chunks * blocks, 2, columns),
+            *common,
+            self.gradients,
+            *numbers,
+            blocks,
+            margin,
+            **options,
+        )
 
     def _bring_back(self, arrays: dict[str, Any], counts: Any) -> None:
         from graphsys.kernels.cuda.embedding import backward
@@ -196,22 +253,49 @@ class BatchStep:
         if self.settings.objective.comparator == scores.COS:
             grid = (_blocks(num_positions, shapes.run), self.num_tensors)
             self._launch(
-                backward.unit_backward, grid, self.rows, self.lengths, self.gradients,
-                num_positions, DIM=self.dim,
-                RUN=shapes.run, BLOCK_D=shapes.columns, num_warps=4,
-            )  # fmt: skip
+                backward.unit_backward,
+                grid,
+                self.rows,
+                self.lengths,
+                self.gradients,
+                num_positions,
+                DIM=self.dim,
+                RUN=shapes.run,
+                BLOCK_D=shapes.columns,
+                num_warps=4,
+            )
         per_run = (int(counts[NUM_RUNS]), 2, _blocks(self.dim, shapes.columns))
         self._launch(
-            backward.operate_backward, per_run, tables.src_rows, tables.dst_rows,
-            arrays["nodes"], arrays["weights"],
-            arrays["run_begin"], arrays["run_length"], arrays["run_relation"], own.codes,
-            own.offsets, own.parameters, own.back_parameters, self.gradients,
-            self.row_gradients, num_positions, n3, DIM=self.dim,
-            RECIPROCAL=own.is_reciprocal, HAS_LINEAR=own.has_linear, HAS_N3=n3 > 0,
-            IS_COMPLEX=own.has_complex, PRECISION=shapes.precision, RUN=shapes.run,
-            BLOCK_D=shapes.columns, BLOCK_K=shapes.depth, num_warps=self._row_warps,
-        )  # fmt: skip
+            backward.operate_backward,
+            per_run,
+            tables.src_rows,
+            tables.dst_rows,
+            arrays["nodes"],
+            arrays["weights"],
+            arrays["run_begin"],
+            arrays["run_length"],
+            arrays["run_relation"],
+            own.codes,
+            own.offsets,
+            own.parameters,
+            own.back_parameters,
+            self.gradients,
+            self.row_gradients,
+            num_positions,
+            n3,
+            DIM=self.dim,
+            RECIPROCAL=own.is_reciprocal,
+            HAS_LINEAR=own.has_linear,
+            HAS_N3=n3 > 0,
+            IS_COMPLEX=own.has_complex,
+            PRECISION=shapes.precision,
+            RUN=shapes.run,
+            BLOCK_D=shapes.columns,
+            BLOCK_K=shapes.depth,
+            num_warps=self._row_warps,
+        )
 
+    # long: one kernel after the other, as they are started
     def _update_operators(
         self, b: int, arrays: dict[str, Any], counts: Any, flags: Any
     ) -> None:
@@ -228,27 +312,71 @@ class BatchStep:
         tied = (own.codes, own.offsets, own.parameters)
         if own.has_vectors:
             self._launch(
-                kernels.sum_runs, (num_runs, own.num_sides, columns), tables.src_rows,
-                tables.dst_rows, arrays["nodes"], arrays["weights"],
-                *runs, arrays["run_relation"], *tied, own.back_parameters,
-                self.gradients, self.partial, num_positions, num_runs, share,
-                DIM=self.dim, RECIPROCAL=own.is_reciprocal, HAS_N3=n3 > 0,
-                RUN=shapes.run, BLOCK_D=shapes.columns, num_warps=4,
-            )  # fmt: skip
+                kernels.sum_runs,
+                (num_runs, own.num_sides, columns),
+                tables.src_rows,
+                tables.dst_rows,
+                arrays["nodes"],
+                arrays["weights"],
+                *runs,
+                arrays["run_relation"],
+                *tied,
+                own.back_parameters,
+                self.gradients,
+                self.partial,
+                num_positions,
+                num_runs,
+                share,
+                DIM=self.dim,
+                RECIPROCAL=own.is_reciprocal,
+                HAS_N3=n3 > 0,
+                RUN=shapes.run,
+                BLOCK_D=shapes.columns,
+                num_warps=4,
+            )
             self._launch(
-                kernels.update_operators, (num_touched, own.num_sides, columns),
-                *relations, *tied, own.state, own.back_parameters, own.back_state,
-                self.partial, flags, num_runs, lr, b, DIM=self.dim, BLOCK_R=16,
-                BLOCK_D=shapes.columns, num_warps=4,
-            )  # fmt: skip
+                kernels.update_operators,
+                (num_touched, own.num_sides, columns),
+                *relations,
+                *tied,
+                own.state,
+                own.back_parameters,
+                own.back_state,
+                self.partial,
+                flags,
+                num_runs,
+                lr,
+                b,
+                DIM=self.dim,
+                BLOCK_R=16,
+                BLOCK_D=shapes.columns,
+                num_warps=4,
+            )
         if own.has_linear:
             side = min(shapes.columns, 64)
             self._launch(
                 kernels.update_linear,
                 (num_touched, own.num_sides, _blocks(self.dim, side) ** 2),
-                tables.src_rows, tables.dst_rows, arrays["nodes"], arrays["weights"],
-                *runs, *relations, *tied, own.state, own.back_parameters, own.back_state,
-                self.gradients, flags, num_positions, share, lr, b, DIM=self.dim,
-                RECIPROCAL=own.is_reciprocal, PRECISION=shapes.precision, RUN=shapes.run,
-                BLOCK_D=side, num_warps=4,
-            )  # fmt: skip
+                tables.src_rows,
+                tables.dst_rows,
+                arrays["nodes"],
+                arrays["weights"],
+                *runs,
+                *relations,
+                *tied,
+                own.state,
+                own.back_parameters,
+                own.back_state,
+                self.gradients,
+                flags,
+                num_positions,
+                share,
+                lr,
+                b,
+                DIM=self.dim,
+                RECIPROCAL=own.is_reciprocal,
+                PRECISION=shapes.precision,
+                RUN=shapes.run,
+                BLOCK_D=side,
+                num_warps=4,
+            )

@@ -12,22 +12,57 @@ from graphsys.embedding.spec.losses import LOSSES
 from graphsys.embedding.spec.operators import OPERATORS
 
 _KNOWN: Final = {
-    "dim", "epochs", "seed", "threads", "deterministic", "operator", "comparator", "loss",
-    "margin", "reciprocal", "relations", "edge_types", "edge_weights", "batch_size",
-    "num_batch_negatives", "num_uniform_negatives", "importance_weights", "lr",
-    "relation_lr", "lr_schedule", "regularizer", "operator_init", "init_scale",
-    "checkpoint_seconds", "eval_every", "eval_split", "row_dtype",
-    "bucket_order", "buffer_partitions", "prefetch", "edge_sets", "edge_chunks",
-    "preserve_every", "eval_fraction", "patience", "monitor", "min_improvement",
-    "init_from", "init_state", "join_partitions", "tensorboard",
-}  # fmt: skip
+    "dim",
+    "epochs",
+    "seed",
+    "threads",
+    "deterministic",
+    "operator",
+    "comparator",
+    "loss",
+    "margin",
+    "reciprocal",
+    "relations",
+    "edge_types",
+    "edge_weights",
+    "batch_size",
+    "num_batch_negatives",
+    "num_uniform_negatives",
+    "importance_weights",
+    "lr",
+    "relation_lr",
+    "lr_schedule",
+    "regularizer",
+    "operator_init",
+    "init_scale",
+    "checkpoint_seconds",
+    "eval_every",
+    "eval_split",
+    "row_dtype",
+    "bucket_order",
+    "buffer_partitions",
+    "prefetch",
+    "edge_sets",
+    "edge_chunks",
+    "preserve_every",
+    "eval_fraction",
+    "patience",
+    "monitor",
+    "min_improvement",
+    "init_from",
+    "init_state",
+    "join_partitions",
+    "tensorboard",
+}
 """Settings that kernels know, or that the host alone takes care of."""
 
 _KNOWN_OF_RELATION: Final = {"operator", "weight"}
 _ROW_DTYPES: Final = ("bfloat16", "float32")
 _REGISTRIES: Final[dict[str, Registry[Any]]] = {
-    "operator": OPERATORS, "comparator": COMPARATORS, "loss": LOSSES,
-}  # fmt: skip
+    "operator": OPERATORS,
+    "comparator": COMPARATORS,
+    "loss": LOSSES,
+}
 
 
 def require_supported(config: EmbeddingConfig) -> None:

@@ -98,17 +98,24 @@ class DeviceTrainer:
         src = self.partitions.use(sides[0], *tables[0])
         dst = self.partitions.use(sides[1], *tables[1])
         shape = Shape(
-            num_src=len(src.state), num_dst=len(dst.state),
-            num_relations=len(operators.codes), is_shared=sides[0] == sides[1],
-            is_reciprocal=own.is_reciprocal, is_operated=own.is_operated,
+            num_src=len(src.state),
+            num_dst=len(dst.state),
+            num_relations=len(operators.codes),
+            is_shared=sides[0] == sides[1],
+            is_reciprocal=own.is_reciprocal,
+            is_operated=own.is_operated,
             run=self.shapes.run,
-        )  # fmt: skip
+        )
         self._source.begin(edges, settings, shape)
         step = BatchStep(
-            DeviceTables(src.rows, src.state, dst.rows, dst.state), own, settings,
-            self.shapes, self._workspace,
-            (self._source.max_positions, self._source.max_runs), self.dim,
-        )  # fmt: skip
+            DeviceTables(src.rows, src.state, dst.rows, dst.state),
+            own,
+            settings,
+            self.shapes,
+            self._workspace,
+            (self._source.max_positions, self._source.max_runs),
+            self.dim,
+        )
         device = self.transfers.device
         batch_losses = torch.zeros(len(losses), dtype=torch.float64, device=device)
         flags = torch.zeros(len(losses), dtype=torch.int32, device=device)

@@ -203,7 +203,9 @@ def with_inherited_rates(
     return result
 
 
-def read_origin(path: Path, state: runs.EmbeddingRunState, node_type: str, part: int) -> Ints:
+def read_origin(
+    path: Path, state: runs.EmbeddingRunState, node_type: str, part: int
+) -> Ints:
     """Return a partition's numbers in the other graph, int64 ``[N]``.
 
     Raises:

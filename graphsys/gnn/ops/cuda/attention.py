@@ -32,19 +32,49 @@ def softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:
     parts, begin, row = extras_of(entries, (2, heads), out)
     grid = (rows.num_dst + entries.num_extras, blocks(heads, columns))
     launch(
-        softmax.softmax_pieces, grid, rows.indptr, scores, highest, total, parts, begin,
-        row, rows.num_dst, HEADS=heads, PIECE=PIECE, BLOCK_E=block, BLOCK_H=columns,
+        softmax.softmax_pieces,
+        grid,
+        rows.indptr,
+        scores,
+        highest,
+        total,
+        parts,
+        begin,
+        row,
+        rows.num_dst,
+        HEADS=heads,
+        PIECE=PIECE,
+        BLOCK_E=block,
+        BLOCK_H=columns,
         num_warps=1,
-    )  # fmt: skip
+    )
     if parts is not None:
         launch(
-            softmax.softmax_extras, (entries.num_extras, grid[1]), highest, total,
-            parts, begin, row, rows.num_dst, HEADS=heads, BLOCK_H=columns, num_warps=1,
-        )  # fmt: skip
+            softmax.softmax_extras,
+            (entries.num_extras, grid[1]),
+            highest,
+            total,
+            parts,
+            begin,
+            row,
+            rows.num_dst,
+            HEADS=heads,
+            BLOCK_H=columns,
+            num_warps=1,
+        )
     launch(
-        softmax.softmax_entries, (blocks(out.numel(), FLAT),), entries.row_of, scores,
-        highest, total, out, rows.num_edges, HEADS=heads, BLOCK=FLAT, num_warps=4,
-    )  # fmt: skip
+        softmax.softmax_entries,
+        (blocks(out.numel(), FLAT),),
+        entries.row_of,
+        scores,
+        highest,
+        total,
+        out,
+        rows.num_edges,
+        HEADS=heads,
+        BLOCK=FLAT,
+        num_warps=4,
+    )
     return out
 
 
@@ -59,9 +89,18 @@ def softmax_gradient(
     out = torch.empty_like(shares)
     total = sum_values(entries, shares * grad)
     launch(
-        softmax.softmax_gradient, (blocks(out.numel(), FLAT),), entries.row_of, shares,
-        grad, total, out, rows.num_edges, HEADS=shares.shape[1], BLOCK=FLAT, num_warps=4,
-    )  # fmt: skip
+        softmax.softmax_gradient,
+        (blocks(out.numel(), FLAT),),
+        entries.row_of,
+        shares,
+        grad,
+        total,
+        out,
+        rows.num_edges,
+        HEADS=shares.shape[1],
+        BLOCK=FLAT,
+        num_warps=4,
+    )
     return out
 
 
@@ -80,10 +119,22 @@ def attend_ends(
     out = room((rows.num_edges, heads), x)
     block, columns = tile(size, out, 2)
     launch(
-        ends.attend_ends, (blocks(rows.num_edges, block), heads),
-        entries_of(rows).row_of, rows.indices, x, y, attention.contiguous(), out, slope,
-        rows.num_edges, HEADS=heads, SIZE=size, BLOCK_E=block, BLOCK_F=columns, num_warps=1,
-    )  # fmt: skip
+        ends.attend_ends,
+        (blocks(rows.num_edges, block), heads),
+        entries_of(rows).row_of,
+        rows.indices,
+        x,
+        y,
+        attention.contiguous(),
+        out,
+        slope,
+        rows.num_edges,
+        HEADS=heads,
+        SIZE=size,
+        BLOCK_E=block,
+        BLOCK_F=columns,
+        num_warps=1,
+    )
     return out
 
 
@@ -103,8 +154,12 @@ def attend_gradients(
     width = heads * size
     block, columns = tile(width, x, 4)  # both ends, the gradient, the sum
     options: Any = {
-        "HEADS": heads, "SIZE": size, "BLOCK_E": block, "BLOCK_F": columns, "num_warps": 1,
-    }  # fmt: skip
+        "HEADS": heads,
+        "SIZE": size,
+        "BLOCK_E": block,
+        "BLOCK_F": columns,
+        "num_warps": 1,
+    }
     found = []
     for entries, other, own in ((rows.transposed, y, x), (rows.entries, x, y)):
         each: Any = entries
@@ -112,17 +167,41 @@ def attend_gradients(
         parts, begin, row = extras_of(each, (width,), out)
         launch(
             ends.attend_pieces,
-            (each.num_rows + each.num_extras, blocks(width, columns)), each.indptr,
-            each.indices, each.entry, other, own, attention, grad, out, parts, begin, row,
-            slope, each.num_rows, HAS_ENTRY=each.entry is not None, PIECE=PIECE, **options,
-        )  # fmt: skip
+            (each.num_rows + each.num_extras, blocks(width, columns)),
+            each.indptr,
+            each.indices,
+            each.entry,
+            other,
+            own,
+            attention,
+            grad,
+            out,
+            parts,
+            begin,
+            row,
+            slope,
+            each.num_rows,
+            HAS_ENTRY=each.entry is not None,
+            PIECE=PIECE,
+            **options,
+        )
         add_extras(each, out, parts, width)
         found.append(out)
     share = max(blocks(rows.num_edges, _SHARES), block)
     shares = blocks(rows.num_edges, share)
     vectors = room((shares, heads, size), x)
     launch(
-        ends.attend_vector, (shares, blocks(width, columns)), entries_of(rows).row_of,
-        rows.indices, x, y, grad, vectors, slope, rows.num_edges, share, **options,
-    )  # fmt: skip
+        ends.attend_vector,
+        (shares, blocks(width, columns)),
+        entries_of(rows).row_of,
+        rows.indices,
+        x,
+        y,
+        grad,
+        vectors,
+        slope,
+        rows.num_edges,
+        share,
+        **options,
+    )
     return found[0], found[1], vectors.sum(dim=0)

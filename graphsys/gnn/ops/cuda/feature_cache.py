@@ -116,8 +116,16 @@ class PartialRows:
         out = torch.empty((len(self), width), device=table.device)
         rows, columns = tile(width, out)
         launch(
-            features.combine_rows, (blocks(len(self), rows), blocks(width, columns)),
-            self.where, table, self.missed, out, len(self), WIDTH=width, BLOCK_R=rows,
-            BLOCK_F=columns, num_warps=1,
-        )  # fmt: skip
+            features.combine_rows,
+            (blocks(len(self), rows), blocks(width, columns)),
+            self.where,
+            table,
+            self.missed,
+            out,
+            len(self),
+            WIDTH=width,
+            BLOCK_R=rows,
+            BLOCK_F=columns,
+            num_warps=1,
+        )
         return out

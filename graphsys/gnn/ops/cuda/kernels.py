@@ -32,10 +32,20 @@ def dot_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor
     out = room((rows.num_edges, heads), x)
     block, columns = tile(size, out, 2)
     launch(
-        ends.dot_ends, (blocks(rows.num_edges, block), heads), entries_of(rows).row_of,
-        rows.indices, x, y, out, rows.num_edges, HEADS=heads, SIZE=size, BLOCK_E=block,
-        BLOCK_F=columns, num_warps=1,
-    )  # fmt: skip
+        ends.dot_ends,
+        (blocks(rows.num_edges, block), heads),
+        entries_of(rows).row_of,
+        rows.indices,
+        x,
+        y,
+        out,
+        rows.num_edges,
+        HEADS=heads,
+        SIZE=size,
+        BLOCK_E=block,
+        BLOCK_F=columns,
+        num_warps=1,
+    )
     return out
 
 
@@ -46,7 +56,16 @@ def add_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor
     x, y, heads = x.contiguous(), y.contiguous(), x.shape[1]
     out = room((rows.num_edges, heads), x)
     launch(
-        ends.add_ends, (blocks(out.numel(), FLAT),), entries_of(rows).row_of,
-        rows.indices, x, y, out, rows.num_edges, HEADS=heads, BLOCK=FLAT, num_warps=4,
-    )  # fmt: skip
+        ends.add_ends,
+        (blocks(out.numel(), FLAT),),
+        entries_of(rows).row_of,
+        rows.indices,
+        x,
+        y,
+        out,
+        rows.num_edges,
+        HEADS=heads,
+        BLOCK=FLAT,
+        num_warps=4,
+    )
     return out

@@ -53,13 +53,29 @@ def _sum(
     launch(
         sums.sum_pieces,
         (entries.num_rows + entries.num_extras, blocks(width, columns)),
-        entries.indptr, indices, entries.entry,
-        None if weight is None else weight.contiguous(), winner, x, out, parts, begin, row,
-        entries.num_rows, WIDTH=width, HEADS=heads, HAS_INDICES=indices is not None,
-        HAS_ENTRY=entries.entry is not None, HAS_WEIGHT=weight is not None,
-        HAS_WINNER=winner is not None, IS_MEAN=is_mean, PIECE=PIECE, BLOCK_E=rows,
-        BLOCK_F=columns, num_warps=1,
-    )  # fmt: skip
+        entries.indptr,
+        indices,
+        entries.entry,
+        None if weight is None else weight.contiguous(),
+        winner,
+        x,
+        out,
+        parts,
+        begin,
+        row,
+        entries.num_rows,
+        WIDTH=width,
+        HEADS=heads,
+        HAS_INDICES=indices is not None,
+        HAS_ENTRY=entries.entry is not None,
+        HAS_WEIGHT=weight is not None,
+        HAS_WINNER=winner is not None,
+        IS_MEAN=is_mean,
+        PIECE=PIECE,
+        BLOCK_E=rows,
+        BLOCK_F=columns,
+        num_warps=1,
+    )
     add_extras(entries, out, parts, width)
     return out
 
@@ -74,10 +90,17 @@ def add_extras(
         return
     rows, columns = tile(width, out)
     launch(
-        sums.add_extras, (entries.num_extras, blocks(width, columns)), out, parts,
-        *entries.extras, entries.num_rows, WIDTH=width, BLOCK_E=rows, BLOCK_F=columns,
+        sums.add_extras,
+        (entries.num_extras, blocks(width, columns)),
+        out,
+        parts,
+        *entries.extras,
+        entries.num_rows,
+        WIDTH=width,
+        BLOCK_E=rows,
+        BLOCK_F=columns,
         num_warps=1,
-    )  # fmt: skip
+    )
 
 
 def _told(
@@ -85,9 +108,11 @@ def _told(
 ) -> None:
     num_edges = len(entries.indices)
     count(
-        "kernel_work", 2 * num_edges * width, kernel=kernel,
+        "kernel_work",
+        2 * num_edges * width,
+        kernel=kernel,
         bytes=num_edges * (width * x.element_size() + 4) + out.nbytes,
-    )  # fmt: skip
+    )
 
 
 def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
@@ -105,15 +130,39 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
     found = None if parts is None else torch.empty_like(parts, dtype=torch.int32)
     grid = (rows.num_dst + entries.num_extras, blocks(width, columns))
     launch(
-        sums.max_pieces, grid, rows.indptr, rows.indices, x, out, winner, parts, found,
-        begin, row, rows.num_dst, WIDTH=width, PIECE=PIECE, BLOCK_E=block,
-        BLOCK_F=columns, num_warps=1,
-    )  # fmt: skip
+        sums.max_pieces,
+        grid,
+        rows.indptr,
+        rows.indices,
+        x,
+        out,
+        winner,
+        parts,
+        found,
+        begin,
+        row,
+        rows.num_dst,
+        WIDTH=width,
+        PIECE=PIECE,
+        BLOCK_E=block,
+        BLOCK_F=columns,
+        num_warps=1,
+    )
     if parts is not None:
         launch(
-            sums.max_extras, (entries.num_extras, grid[1]), out, winner, parts, found,
-            begin, row, rows.num_dst, WIDTH=width, BLOCK_F=columns, num_warps=1,
-        )  # fmt: skip
+            sums.max_extras,
+            (entries.num_extras, grid[1]),
+            out,
+            winner,
+            parts,
+            found,
+            begin,
+            row,
+            rows.num_dst,
+            WIDTH=width,
+            BLOCK_F=columns,
+            num_warps=1,
+        )
     return out, winner
 
 

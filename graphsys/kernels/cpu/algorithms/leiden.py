@@ -63,7 +63,6 @@ def _weigh_communities(
     return num_touched
 
 
-# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def move_nodes(
     indptr: npt.NDArray[np.int64],
@@ -152,7 +151,6 @@ def move_nodes(
     return num_moves
 
 
-# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def refine_communities(
     indptr: npt.NDArray[np.int64],

@@ -100,9 +100,15 @@ def _append(
 
 @lean_inline_jit
 def _relax_frontier(
-    thread: Any, rows: Any, nodes: Any, bins: Any, scale: Any, status: Any, meeting: Any,
+    thread: Any,
+    rows: Any,
+    nodes: Any,
+    bins: Any,
+    scale: Any,
+    status: Any,
+    meeting: Any,
     pieces: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Relax the own pieces of the frontier, those of others, then the own bin again."""
     num_pieces = meeting[NUM_PIECES]
     for k in range(2 * num_pieces):
@@ -192,9 +198,17 @@ def _settle(thread: Any, rows: Any, nodes: Any, bins: Any, scale: Any, status: A
 
 @lean_jit
 def step_bins(
-    thread: int, rows: WeightedRows, nodes: Nodes, bins: Bins, scale: Floats,
-    status: Integers, meeting: Integers, pieces: Integers, fewest: int, most: int,
-) -> np.int64:  # fmt: skip
+    thread: int,
+    rows: WeightedRows,
+    nodes: Nodes,
+    bins: Bins,
+    scale: Floats,
+    status: Integers,
+    meeting: Integers,
+    pieces: Integers,
+    fewest: int,
+    most: int,
+) -> np.int64:
     """Work through the bins in all threads while their frontiers are neither few nor many.
 
     Args:

@@ -125,9 +125,17 @@ def push_put_off(
                 lightest = weight_below(own, old_limit, scale)
                 heaviest = np.inf if limit == np.inf else weight_below(own, limit, scale)
                 filled, _ = note_row(
-                    thread, node, filled, lightest, heaviest, rows, nodes, bins, scale,
+                    thread,
+                    node,
+                    filled,
+                    lightest,
+                    heaviest,
+                    rows,
+                    nodes,
+                    bins,
+                    scale,
                     status,
-                )  # fmt: skip
+                )
     relax_light(thread, filled, rows, nodes.distance, nodes.settled, bins, scale, status)
 
 

@@ -125,7 +125,6 @@ def _best(scores: Any, places: Any, nodes: Any, size: Any, keep: Any) -> Any:
     return kept
 
 
-# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def rows_within_two_hops(
     begins: npt.NDArray[Any],

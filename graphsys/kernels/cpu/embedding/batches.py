@@ -86,9 +86,16 @@ def _add_runs(
 
 @fused_jit
 def _cut_runs(
-    batch: BatchArrays, chunk: Chunk, num_runs: int, begin: int, n: int, k: int,
-    is_reciprocal: bool, is_operated: bool, run: int,
-) -> int:  # fmt: skip
+    batch: BatchArrays,
+    chunk: Chunk,
+    num_runs: int,
+    begin: int,
+    n: int,
+    k: int,
+    is_reciprocal: bool,
+    is_operated: bool,
+    run: int,
+) -> int:
     """Cut a chunk's positions into runs: by relation, as far as operators reach."""
     if not is_operated:
         return _add_runs(batch, num_runs, begin, begin + k, -1, run)
@@ -107,9 +114,14 @@ def _cut_runs(
 
 @fused_jit
 def _group(
-    keys: Int32s, count: int, slot: Int32s, distinct: Int32s, begins: Int32s,
-    members: Int32s, order: Int32s,
-) -> int:  # fmt: skip
+    keys: Int32s,
+    count: int,
+    slot: Int32s,
+    distinct: Int32s,
+    begins: Int32s,
+    members: Int32s,
+    order: Int32s,
+) -> int:
     """Group entries by key, keys in order of first sight; return how many keys.
 
     Entry ``order[i]`` has the key ``keys[i]``; negative keys are left out. ``slot`` is
@@ -141,11 +153,22 @@ def _group(
 
 @fused_jit
 def lay_out_batch(
-    edges: Edges, b: int, settings: Settings, num_src: int,
-    is_shared: bool, is_reciprocal: bool, is_operated: bool, run: int, chunk: Chunk,
-    slot: Int32s, relation_slot: Int32s, keys: Int32s, order: Int32s,
-    batch: BatchArrays, counts: npt.NDArray[np.int64],
-) -> None:  # fmt: skip
+    edges: Edges,
+    b: int,
+    settings: Settings,
+    num_src: int,
+    is_shared: bool,
+    is_reciprocal: bool,
+    is_operated: bool,
+    run: int,
+    chunk: Chunk,
+    slot: Int32s,
+    relation_slot: Int32s,
+    keys: Int32s,
+    order: Int32s,
+    batch: BatchArrays,
+    counts: npt.NDArray[np.int64],
+) -> None:
     """Lay out one batch.
 
     Args:
@@ -200,7 +223,12 @@ def lay_out_batch(
         order[r] = r
     counts[NUM_RUNS] = num_runs
     counts[NUM_TOUCHED] = _group(
-        batch.run_relation, num_runs, relation_slot, batch.touched, batch.touched_begin,
-        batch.touched_runs, order,
-    )  # fmt: skip
+        batch.run_relation,
+        num_runs,
+        relation_slot,
+        batch.touched,
+        batch.touched_begin,
+        batch.touched_runs,
+        order,
+    )
     counts[LONGEST_CHUNK], counts[LARGEST_POOL] = longest, largest

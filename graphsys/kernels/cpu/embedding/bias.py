@@ -44,10 +44,19 @@ def has_distances(objective: Objective) -> bool:
 
 @pointed_jit
 def rank_biased(
-    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
-    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
-) -> float:  # fmt: skip
+    queries: Floats,
+    candidates: Floats,
+    nodes: Ints,
+    weights: Floats,
+    use_batch: bool,
+    objective: Objective,
+    bias: Floats,
+    counting: CandidateWeights,
+    scratch: Floats,
+    scratch_distances: Floats,
+    dqueries: Floats,
+    dcandidates: Floats,
+) -> float:
     """Compare with a bias, by any comparator: see the head of ``scores.py``."""
     comparator = objective.comparator - BIASED
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]

@@ -105,15 +105,37 @@ call_leave_out: Final = pointer_call(
 """Calls :func:`graphsys.kernels.cpu.embedding.candidate_weights.leave_out`."""
 
 call_rank: Final = pointer_call(
-    types.float64, _MATRIX, _MATRIX, _INTS, _VECTOR, types.boolean, _OBJECTIVE, _VECTOR,
-    _COUNTING, *_SCRATCH, _MATRIX, _MATRIX,
-)  # fmt: skip
+    types.float64,
+    _MATRIX,
+    _MATRIX,
+    _INTS,
+    _VECTOR,
+    types.boolean,
+    _OBJECTIVE,
+    _VECTOR,
+    _COUNTING,
+    *_SCRATCH,
+    _MATRIX,
+    _MATRIX,
+)
 """Calls a comparator of ``scores.py`` or ``bias.py``."""
 
 call_rank_pairs: Final = pointer_call(
-    types.float64, _MATRIX, _MATRIX, _INTS, _INTS, _VECTOR, _OBJECTIVE, _VECTOR, _VECTOR,
-    _COUNTING, _COUNTING, *_SCRATCH, _MATRIX, _MATRIX,
-)  # fmt: skip
+    types.float64,
+    _MATRIX,
+    _MATRIX,
+    _INTS,
+    _INTS,
+    _VECTOR,
+    _OBJECTIVE,
+    _VECTOR,
+    _VECTOR,
+    _COUNTING,
+    _COUNTING,
+    *_SCRATCH,
+    _MATRIX,
+    _MATRIX,
+)
 """Calls a kernel of ``pairs.py``."""
 
 call_find_known: Final = pointer_call(

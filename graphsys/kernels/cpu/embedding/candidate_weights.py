@@ -63,10 +63,12 @@ def plain_counting() -> CandidateWeights:
 def counting_of(counting: CandidateWeights, has_all: bool) -> CandidateWeights:
     """Return how candidates count that may be all nodes: then only masks hold."""
     return CandidateWeights(
-        counting.masks, counting.begins, counting.num_kept,
+        counting.masks,
+        counting.begins,
+        counting.num_kept,
         counting.has_hard and not has_all,
         counting.temperatures[:0] if has_all else counting.temperatures,
-    )  # fmt: skip
+    )
 
 
 @fused_jit
@@ -99,9 +101,12 @@ def leave_out(
                 low, high = shift + counting.begins[p], shift + counting.begins[p + 1]
                 own = nodes[: scores.shape[0]]
                 _drop_easy(
-                    scores[:, low:high], positives, own, nodes[low + first : high + first],
+                    scores[:, low:high],
+                    positives,
+                    own,
+                    nodes[low + first : high + first],
                     counting.num_kept[p],
-                )  # fmt: skip
+                )
                 num_easy += high - low - counting.num_kept[p]
     return num_easy
 
@@ -150,7 +155,11 @@ def hardness(
 
 @fused_jit
 def weighted_logistic_row(
-    row: Floats, weight: np.float32, counting: CandidateWeights, num_batch: int, num_easy: int
+    row: Floats,
+    weight: np.float32,
+    counting: CandidateWeights,
+    num_batch: int,
+    num_easy: int,
 ) -> float:
     """Turn the scores of a query's negatives into gradients; return their loss.
 

@@ -118,12 +118,26 @@ def allocate_chunk(
 def beside(chunk: Chunk) -> Chunk:
     """Make room for the nodes of one more chunk, with the same scratch for its rows."""
     return Chunk(
-        np.empty_like(chunk.src), np.empty_like(chunk.dst), np.empty_like(chunk.relations),
-        np.empty_like(chunk.weights), np.zeros_like(chunk.src_bias),
-        np.zeros_like(chunk.dst_bias), chunk.src_counting, chunk.dst_counting, chunk.src_x,
-        chunk.dst_x, chunk.src_g, chunk.dst_g, chunk.moved, chunk.moved_g, chunk.query_g,
-        chunk.back_g, chunk.scores, chunk.distances, chunk.packed,
-    )  # fmt: skip
+        np.empty_like(chunk.src),
+        np.empty_like(chunk.dst),
+        np.empty_like(chunk.relations),
+        np.empty_like(chunk.weights),
+        np.zeros_like(chunk.src_bias),
+        np.zeros_like(chunk.dst_bias),
+        chunk.src_counting,
+        chunk.dst_counting,
+        chunk.src_x,
+        chunk.dst_x,
+        chunk.src_g,
+        chunk.dst_g,
+        chunk.moved,
+        chunk.moved_g,
+        chunk.query_g,
+        chunk.back_g,
+        chunk.scores,
+        chunk.distances,
+        chunk.packed,
+    )
 
 
 @fused_jit
@@ -174,18 +188,35 @@ def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk)
 
 @uncounted_jit
 def mask_known(
-    calls: KernelAddresses, candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
+    calls: KernelAddresses,
+    candidates: Candidates,
+    n: int,
+    num_src: int,
+    num_dst: int,
+    chunk: Chunk,
 ) -> None:
     """List the candidates of either side that are known answers of its queries."""
     if calls.find_known != 0 and candidates.dst_known.indptr.size > 0:
         call_find_known(
-            calls.find_known, candidates.dst_known, chunk.src, chunk.relations, n,
-            chunk.dst, num_dst, chunk.dst_counting.masks,
-        )  # fmt: skip
+            calls.find_known,
+            candidates.dst_known,
+            chunk.src,
+            chunk.relations,
+            n,
+            chunk.dst,
+            num_dst,
+            chunk.dst_counting.masks,
+        )
         call_find_known(
-            calls.find_known, candidates.src_known, chunk.dst, chunk.relations, n,
-            chunk.src, num_src, chunk.src_counting.masks,
-        )  # fmt: skip
+            calls.find_known,
+            candidates.src_known,
+            chunk.dst,
+            chunk.relations,
+            n,
+            chunk.src,
+            num_src,
+            chunk.src_counting.masks,
+        )
 
 
 @uncounted_jit

@@ -70,10 +70,19 @@ def score_pairs(
 
 @pointed_jit
 def rank_custom(
-    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
-    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
-) -> float:  # fmt: skip
+    queries: Floats,
+    candidates: Floats,
+    nodes: Ints,
+    weights: Floats,
+    use_batch: bool,
+    objective: Objective,
+    bias: Floats,
+    counting: CandidateWeights,
+    scratch: Floats,
+    scratch_distances: Floats,
+    dqueries: Floats,
+    dcandidates: Floats,
+) -> float:
     """Compare by the function of another package: see the head of ``scores.py``."""
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
     first = 1 if objective.comparator >= CUSTOM + BIASED else 0
@@ -95,9 +104,13 @@ def rank_custom(
             factor = scores[i, j]
             if factor != _ZERO:
                 call_score_gradient(
-                    calls.score_gradient, queries[i][first:], candidates[j][first:],
-                    factor, dqueries[i][first:], dcandidates[j][first:],
-                )  # fmt: skip
+                    calls.score_gradient,
+                    queries[i][first:],
+                    candidates[j][first:],
+                    factor,
+                    dqueries[i][first:],
+                    dcandidates[j][first:],
+                )
                 if first == 1:
                     dqueries[i, 0] += factor
                     dcandidates[j, 0] += factor
@@ -106,10 +119,19 @@ def rank_custom(
 
 @pointed_jit
 def custom_losses(
-    query_loss: int, scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints,
-    weights: Floats, bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int,
+    query_loss: int,
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
     gradients: Floats,
-) -> float:  # fmt: skip
+) -> float:
     """Sum the losses of another package: see the head of ``losses.py``.
 
     Its function, whose address comes first, is given the positive's score, then those of

@@ -131,9 +131,14 @@ def find_known(
 
 @jit
 def _mask_row(
-    known: Known, begin: np.int64, end: np.int64, relation: np.int64, keys: Ints,
-    positions: npt.NDArray[np.int32], at: np.int64,
-) -> np.int64:  # fmt: skip
+    known: Known,
+    begin: np.int64,
+    end: np.int64,
+    relation: np.int64,
+    keys: Ints,
+    positions: npt.NDArray[np.int32],
+    at: np.int64,
+) -> np.int64:
     """Look every neighbor of a short row up among the candidates."""
     last = np.int64(-1)
     for e in range(begin, end):
@@ -148,9 +153,14 @@ def _mask_row(
 
 @jit
 def _mask_each(
-    known: Known, begin: np.int64, end: np.int64, relation: np.int64, keys: Ints,
-    positions: npt.NDArray[np.int32], at: np.int64,
-) -> np.int64:  # fmt: skip
+    known: Known,
+    begin: np.int64,
+    end: np.int64,
+    relation: np.int64,
+    keys: Ints,
+    positions: npt.NDArray[np.int32],
+    at: np.int64,
+) -> np.int64:
     """Look every candidate up in a long row."""
     last = np.int64(-1)
     for place in range(keys.size):

@@ -62,9 +62,15 @@ def _begin_row(row: Floats, bias: Floats, nodes: Ints, own: int) -> None:
 
 @lean_jit
 def _softmax_rows(
-    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, gradients: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    gradients: Floats,
+) -> float:
     loss = 0.0
     for i in range(scores.shape[0]):
         row, positive, weight = scores[i, skip:], positives[i], weights[i]
@@ -80,9 +86,18 @@ def _softmax_rows(
 
 @pointed_jit
 def softmax_losses(
-    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
+    gradients: Floats,
+) -> float:
     """Sum the softmax losses: see the head of the file."""
     return float(
         _softmax_rows(scores, skip, positives, own, nodes, weights, bias, gradients)
@@ -113,9 +128,18 @@ def _logistic_negatives(row: Floats, weight: np.float32) -> float:
 
 @pointed_jit
 def logistic_losses(
-    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
+    gradients: Floats,
+) -> float:
     """Sum the logistic losses: see the head of the file."""
     total = 0.0
     for i in range(scores.shape[0]):
@@ -128,9 +152,18 @@ def logistic_losses(
 
 @pointed_jit
 def weighted_losses(
-    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
+    gradients: Floats,
+) -> float:
     """Sum the logistic losses where the negatives of a pool have weights, or are hard."""
     total, is_plain = 0.0, counting.temperatures.size == 0
     num_batch = scores.shape[1] - skip
@@ -164,9 +197,18 @@ def _ranking_row(
 
 @pointed_jit
 def ranking_losses(
-    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, margin: np.float32, counting: CandidateWeights, num_easy: int, gradients: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
+    gradients: Floats,
+) -> float:
     """Sum the ranking losses: see the head of the file."""
     total = 0.0
     for i in range(scores.shape[0]):

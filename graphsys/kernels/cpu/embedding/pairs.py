@@ -31,10 +31,21 @@ Ints = npt.NDArray[np.int64]
 
 @pointed_jit
 def rank_product_pairs(
-    src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
-    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: CandidateWeights,
-    dst_counting: CandidateWeights, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
-) -> float:  # fmt: skip
+    src: Floats,
+    dst: Floats,
+    src_nodes: Ints,
+    dst_nodes: Ints,
+    weights: Floats,
+    objective: Objective,
+    src_bias: Floats,
+    dst_bias: Floats,
+    src_counting: CandidateWeights,
+    dst_counting: CandidateWeights,
+    scratch: Floats,
+    packed: Floats,
+    dsrc: Floats,
+    ddst: Floats,
+) -> float:
     """Ask for the destinations and for the sources, by inner products.
 
     Args:
@@ -82,19 +93,42 @@ def rank_product_pairs(
 
 @pointed_jit
 def rank_cosine_pairs(
-    src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
-    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: CandidateWeights,
-    dst_counting: CandidateWeights, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
-) -> float:  # fmt: skip
+    src: Floats,
+    dst: Floats,
+    src_nodes: Ints,
+    dst_nodes: Ints,
+    weights: Floats,
+    objective: Objective,
+    src_bias: Floats,
+    dst_bias: Floats,
+    src_counting: CandidateWeights,
+    dst_counting: CandidateWeights,
+    scratch: Floats,
+    packed: Floats,
+    dsrc: Floats,
+    ddst: Floats,
+) -> float:
     """Do :func:`rank_product_pairs` by cosines."""
     unit_src, src_norms = np.empty_like(src), np.empty(src.shape[0], np.float32)
     unit_dst, dst_norms = np.empty_like(dst), np.empty(dst.shape[0], np.float32)
     normalize_rows(src, unit_src, src_norms)
     normalize_rows(dst, unit_dst, dst_norms)
     total = rank_product_pairs(
-        unit_src, unit_dst, src_nodes, dst_nodes, weights, objective, src_bias, dst_bias,
-        src_counting, dst_counting, scratch, packed, dsrc, ddst,
-    )  # fmt: skip
+        unit_src,
+        unit_dst,
+        src_nodes,
+        dst_nodes,
+        weights,
+        objective,
+        src_bias,
+        dst_bias,
+        src_counting,
+        dst_counting,
+        scratch,
+        packed,
+        dsrc,
+        ddst,
+    )
     normalize_rows_backward(unit_src, src_norms, dsrc)
     normalize_rows_backward(unit_dst, dst_norms, ddst)
     return total

@@ -64,9 +64,14 @@ def chunks_of(edges: Edges, first: int, last: int, stride: int) -> Ints:
 
 @fused_jit
 def load_chunk(
-    edges: Edges, c: int, candidates: Candidates, key: np.uint64, num_src: int,
-    num_dst: int, chunk: Chunk,
-) -> Sizes:  # fmt: skip
+    edges: Edges,
+    c: int,
+    candidates: Candidates,
+    key: np.uint64,
+    num_src: int,
+    num_dst: int,
+    chunk: Chunk,
+) -> Sizes:
     """Read the positives of chunk ``c`` and append its negatives.
 
     Args:

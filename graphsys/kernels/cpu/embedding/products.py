@@ -117,9 +117,20 @@ def _emit_transpose(builder: Any, args: Any) -> None:
 
 @intrinsic
 def _tile(
-    _: Any, rows: Any, vectors: Any, a: Any, a_row: Any, a_depth: Any, b: Any, b_row: Any,
-    c: Any, c_row: Any, last: Any, depth: Any, is_added: Any,
-) -> Any:  # fmt: skip
+    _: Any,
+    rows: Any,
+    vectors: Any,
+    a: Any,
+    a_row: Any,
+    a_depth: Any,
+    b: Any,
+    b_row: Any,
+    c: Any,
+    c_row: Any,
+    last: Any,
+    depth: Any,
+    is_added: Any,
+) -> Any:
     """Multiply one tile; addresses and strides in bytes, ``last`` of the last vector."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
@@ -151,9 +162,18 @@ def _transpose_square(
 
 @compile_callback(types.void(*[types.intp] * 11))
 def _multiply_at(
-    a: int, a_row: int, a_depth: int, b: int, b_row: int, c: int, c_row: int,
-    num_rows: int, num_columns: int, depth: int, is_added: int,
-) -> None:  # fmt: skip
+    a: int,
+    a_row: int,
+    a_depth: int,
+    b: int,
+    b_row: int,
+    c: int,
+    c_row: int,
+    num_rows: int,
+    num_columns: int,
+    depth: int,
+    is_added: int,
+) -> None:
     """Do :func:`multiply` for addresses and strides in bytes, of ``LANES`` columns on."""
     num_vectors = -(-num_columns // LANES)
     num_panels = -(-num_vectors // _VECTORS)
@@ -168,27 +188,42 @@ def _multiply_at(
                 left = num_rows - i
                 rows = _ROWS if left >= _ROWS else min(left, 2)
                 _tile(
-                    rows, vectors, a + i * a_row + k * a_depth, a_row, a_depth,
-                    b + k * b_row + column, b_row, c + i * c_row + column, c_row, last,
-                    min(_DEPTH, depth - k), is_added != 0 or k > 0,
-                )  # fmt: skip
+                    rows,
+                    vectors,
+                    a + i * a_row + k * a_depth,
+                    a_row,
+                    a_depth,
+                    b + k * b_row + column,
+                    b_row,
+                    c + i * c_row + column,
+                    c_row,
+                    last,
+                    min(_DEPTH, depth - k),
+                    is_added != 0 or k > 0,
+                )
                 i += rows
 
 
 @compile_callback(types.void(*[types.intp] * 6))
 def _transpose_at(
-    source: int, source_row: int, target: int, target_row: int, num_rows: int,
+    source: int,
+    source_row: int,
+    target: int,
+    target_row: int,
+    num_rows: int,
     num_columns: int,
-) -> None:  # fmt: skip
+) -> None:
     """Do :func:`transpose` for addresses and strides in bytes, of whole squares."""
     for row in range(0, num_rows, LANES):
         i = min(row, num_rows - LANES)  # the last squares overlap
         for column in range(0, num_columns, LANES):
             j = min(column, num_columns - LANES)
             _transpose_square(
-                source + i * source_row + 4 * j, source_row,
-                target + j * target_row + 4 * i, target_row,
-            )  # fmt: skip
+                source + i * source_row + 4 * j,
+                source_row,
+                target + j * target_row + 4 * i,
+                target_row,
+            )
 
 
 def _named(function: Any, name: str, count: int) -> Any:
@@ -219,10 +254,18 @@ def multiply(a: Floats, b: Floats, out: Floats, is_added: bool) -> None:
     depth = a.shape[1]
     if num_columns >= LANES and depth > 0:
         _multiply(
-            address(a), a.strides[0], a.strides[1], address(b), b.strides[0],
-            address(out), out.strides[0], num_rows, num_columns, depth,
+            address(a),
+            a.strides[0],
+            a.strides[1],
+            address(b),
+            b.strides[0],
+            address(out),
+            out.strides[0],
+            num_rows,
+            num_columns,
+            depth,
             1 if is_added else 0,
-        )  # fmt: skip
+        )
         return
     for i in range(num_rows):
         for j in range(num_columns):

@@ -67,9 +67,13 @@ def exact_scores(queries: Floats, candidates: Floats, form: int, out: Doubles) -
 
 @inline_jit
 def _compare(
-    score: float, query: Floats, candidate: Floats, positive: float, slack: float,
+    score: float,
+    query: Floats,
+    candidate: Floats,
+    positive: float,
+    slack: float,
     form: int,
-) -> int:  # fmt: skip
+) -> int:
     """Return 1 if the candidate is better than the positive, 0 if equal, -1 if worse."""
     difference = score - positive
     if difference > slack:

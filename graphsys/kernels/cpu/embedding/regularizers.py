@@ -34,18 +34,29 @@ def _add_gradient(
 
 @uncounted_jit
 def _regularize_rows(
-    kind: int, rows: Floats, weights: Floats, n: int, coefficient: np.float32,
-    is_complex: bool, out: Floats,
-) -> None:  # fmt: skip
+    kind: int,
+    rows: Floats,
+    weights: Floats,
+    n: int,
+    coefficient: np.float32,
+    is_complex: bool,
+    out: Floats,
+) -> None:
     for i in range(n):
         _add_gradient(kind, rows[i], out[i], coefficient * weights[i], is_complex)
 
 
 @uncounted_jit
 def _regularize_operators(
-    kind: int, operators: Operators, parameters: Floats, relations: Ints,
-    weights: Floats, n: int, coefficient: np.float32, out: Floats,
-) -> None:  # fmt: skip
+    kind: int,
+    operators: Operators,
+    parameters: Floats,
+    relations: Ints,
+    weights: Floats,
+    n: int,
+    coefficient: np.float32,
+    out: Floats,
+) -> None:
     """Add the gradients at operators, once per run of one relation; angles have none."""
     begin = 0
     while begin < n:
@@ -57,17 +68,25 @@ def _regularize_operators(
         code = operators.codes[r]
         if code != ROTATION:
             _add_gradient(
-                kind, parameters[low:high], out[low:high], coefficient * total,
+                kind,
+                parameters[low:high],
+                out[low:high],
+                coefficient * total,
                 code == COMPLEX,
-            )  # fmt: skip
+            )
         begin = end
 
 
 @uncounted_jit
 def regularize(
-    kind: int, coefficient: np.float32, chunk: Chunk, operators: Operators, n: int,
-    forward: Floats, backward: Floats,
-) -> None:  # fmt: skip
+    kind: int,
+    coefficient: np.float32,
+    chunk: Chunk,
+    operators: Operators,
+    n: int,
+    forward: Floats,
+    backward: Floats,
+) -> None:
     """Add the gradients for both ends and the operator, once for either query.
 
     Args:
@@ -89,6 +108,12 @@ def regularize(
     )
     if operators.is_reciprocal:
         _regularize_operators(
-            kind, operators, operators.back_parameters, relations, weights, n,
-            coefficient, backward,
-        )  # fmt: skip
+            kind,
+            operators,
+            operators.back_parameters,
+            relations,
+            weights,
+            n,
+            coefficient,
+            backward,
+        )

@@ -93,9 +93,11 @@ class Sums(NamedTuple):
 def allocate_sums(slot: npt.NDArray[np.int32], most: int, size: int) -> Sums:
     """Make room for the gradients of ``most`` distinct rows of length ``size``."""
     return Sums(
-        slot, np.empty(most, np.int64), np.zeros(1, np.int64),
+        slot,
+        np.empty(most, np.int64),
+        np.zeros(1, np.int64),
         np.empty((most, size), np.float32),
-    )  # fmt: skip
+    )
 
 
 @lean_fused_jit
@@ -134,9 +136,15 @@ def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
 
 @lean_fused_jit
 def _update_row(
-    rows: Table, state: Floats, v: int, gradient: Floats, s: int, lr: np.float32,
-    optimizer: Optimizer, key: np.uint64,
-) -> bool:  # fmt: skip
+    rows: Table,
+    state: Floats,
+    v: int,
+    gradient: Floats,
+    s: int,
+    lr: np.float32,
+    optimizer: Optimizer,
+    key: np.uint64,
+) -> bool:
     """Update row ``v`` by the gradient ``s``, unless ``lr`` is 0.
 
     Returns:
@@ -203,15 +211,27 @@ def update_rows(tables: Tables, sums: Sums, optimizer: Optimizer, key: np.uint64
         draws = mix64(key + np.uint64(v))
         if v < num_src:
             is_finite &= _update_row(
-                tables.src_rows, tables.src_state, v, sums.gradient, s,
-                _rate(tables.src_rates, v, optimizer), optimizer, draws,
-            )  # fmt: skip
+                tables.src_rows,
+                tables.src_state,
+                v,
+                sums.gradient,
+                s,
+                _rate(tables.src_rates, v, optimizer),
+                optimizer,
+                draws,
+            )
         else:
             v -= num_src
             is_finite &= _update_row(
-                tables.dst_rows, tables.dst_state, v, sums.gradient, s,
-                _rate(tables.dst_rates, v, optimizer), optimizer, draws,
-            )  # fmt: skip
+                tables.dst_rows,
+                tables.dst_state,
+                v,
+                sums.gradient,
+                s,
+                _rate(tables.dst_rates, v, optimizer),
+                optimizer,
+                draws,
+            )
     sums.num_used[0] = 0
     return is_finite
 

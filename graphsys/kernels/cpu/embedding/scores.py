@@ -66,9 +66,13 @@ _TWO: Final = np.float32(2.0)
 
 @fused_jit
 def _leave_out(
-    scores: Floats, positives: Floats, nodes: Ints, counting: CandidateWeights,
-    objective: Objective, first: int,
-) -> int:  # fmt: skip
+    scores: Floats,
+    positives: Floats,
+    nodes: Ints,
+    counting: CandidateWeights,
+    objective: Objective,
+    first: int,
+) -> int:
     """Mask what does not count; return how many candidates hard pools left out."""
     if objective.calls.leave_out == 0:
         return 0
@@ -79,25 +83,54 @@ def _leave_out(
 
 @fused_jit
 def sum_losses(
-    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
-    bias: Floats, objective: Objective, counting: CandidateWeights, num_easy: int,
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    objective: Objective,
+    counting: CandidateWeights,
+    num_easy: int,
     gradients: Floats,
-) -> float:  # fmt: skip
+) -> float:
     """Call the kernel of the loss: ours, or the one around another package's."""
     calls = objective.calls
     if calls.query_loss != 0:
         return float(
             call_custom_losses(
-                calls.losses, calls.query_loss, scores, skip, positives, own, nodes,
-                weights, bias, objective.margin, counting, num_easy, gradients,
+                calls.losses,
+                calls.query_loss,
+                scores,
+                skip,
+                positives,
+                own,
+                nodes,
+                weights,
+                bias,
+                objective.margin,
+                counting,
+                num_easy,
+                gradients,
             )
-        )  # fmt: skip
+        )
     return float(
         call_losses(
-            calls.losses, scores, skip, positives, own, nodes, weights, bias,
-            objective.margin, counting, num_easy, gradients,
+            calls.losses,
+            scores,
+            skip,
+            positives,
+            own,
+            nodes,
+            weights,
+            bias,
+            objective.margin,
+            counting,
+            num_easy,
+            gradients,
         )
-    )  # fmt: skip
+    )
 
 
 @fused_jit
@@ -132,9 +165,18 @@ def losses_and_gradients(
     num_easy = _leave_out(scores, positives, nodes, counting, objective, 0)
     skip = 0 if use_batch else num_queries
     total = sum_losses(
-        scores, skip, positives, nodes[:num_queries], nodes, weights, bias, objective,
-        counting, num_easy, gradients,
-    )  # fmt: skip
+        scores,
+        skip,
+        positives,
+        nodes[:num_queries],
+        nodes,
+        weights,
+        bias,
+        objective,
+        counting,
+        num_easy,
+        gradients,
+    )
     for i in range(num_queries):
         for j in range(skip):
             scores[i, j] = _ZERO
@@ -144,10 +186,19 @@ def losses_and_gradients(
 
 @pointed_jit
 def rank_products(
-    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
-    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
-) -> float:  # fmt: skip
+    queries: Floats,
+    candidates: Floats,
+    nodes: Ints,
+    weights: Floats,
+    use_batch: bool,
+    objective: Objective,
+    bias: Floats,
+    counting: CandidateWeights,
+    scratch: Floats,
+    scratch_distances: Floats,
+    dqueries: Floats,
+    dcandidates: Floats,
+) -> float:
     """Compare by inner products: see the head of the file."""
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
     if use_batch:
@@ -171,9 +222,18 @@ def rank_products(
         positives[i] = row_dot(queries[i], candidates[i])
     num_easy = _leave_out(scores, positives, nodes, counting, objective, num_queries)
     total = sum_losses(
-        scores, 0, positives, nodes[:num_queries], nodes[num_queries:], weights,
-        bias[num_queries:], objective, counting, num_easy, gradients,
-    )  # fmt: skip
+        scores,
+        0,
+        positives,
+        nodes[:num_queries],
+        nodes[num_queries:],
+        weights,
+        bias[num_queries:],
+        objective,
+        counting,
+        num_easy,
+        gradients,
+    )
     multiply(scores, drawn, dqueries, False)
     multiply(scores.T, queries, dcandidates[num_queries:], False)
     for i in range(num_queries):
@@ -185,19 +245,38 @@ def rank_products(
 
 @pointed_jit
 def rank_cosines(
-    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
-    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
-) -> float:  # fmt: skip
+    queries: Floats,
+    candidates: Floats,
+    nodes: Ints,
+    weights: Floats,
+    use_batch: bool,
+    objective: Objective,
+    bias: Floats,
+    counting: CandidateWeights,
+    scratch: Floats,
+    scratch_distances: Floats,
+    dqueries: Floats,
+    dcandidates: Floats,
+) -> float:
     """Compare by cosines: see the head of the file."""
     unit_q, norms_q = np.empty_like(queries), np.empty(queries.shape[0], np.float32)
     unit_c, norms_c = np.empty_like(candidates), np.empty(candidates.shape[0], np.float32)
     normalize_rows(queries, unit_q, norms_q)
     normalize_rows(candidates, unit_c, norms_c)
     total = rank_products(
-        unit_q, unit_c, nodes, weights, use_batch, objective, bias, counting, scratch,
-        scratch_distances, dqueries, dcandidates,
-    )  # fmt: skip
+        unit_q,
+        unit_c,
+        nodes,
+        weights,
+        use_batch,
+        objective,
+        bias,
+        counting,
+        scratch,
+        scratch_distances,
+        dqueries,
+        dcandidates,
+    )
     normalize_rows_backward(unit_q, norms_q, dqueries)
     normalize_rows_backward(unit_c, norms_c, dcandidates)
     return total
@@ -248,10 +327,19 @@ def distance_gradients(
 
 @pointed_jit
 def rank_distances(
-    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
-    objective: Objective, bias: Floats, counting: CandidateWeights, scratch: Floats,
-    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
-) -> float:  # fmt: skip
+    queries: Floats,
+    candidates: Floats,
+    nodes: Ints,
+    weights: Floats,
+    use_batch: bool,
+    objective: Objective,
+    bias: Floats,
+    counting: CandidateWeights,
+    scratch: Floats,
+    scratch_distances: Floats,
+    dqueries: Floats,
+    dcandidates: Floats,
+) -> float:
     """Compare by negated distances, squared or not: see the head of the file."""
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
     is_squared = objective.comparator == SQUARED_L2

@@ -117,9 +117,18 @@ def _exp(builder: Any, x: Any) -> Any:
 
 
 _CONSTANTS: Final = (
-    "_LOWEST", "_LOG2_E", "_ROUND", "_LN2_HIGH", "_LN2_LOW", "_C0", "_C1", "_C2", "_C3",
-    "_C4", "_C5",
-)  # fmt: skip
+    "_LOWEST",
+    "_LOG2_E",
+    "_ROUND",
+    "_LN2_HIGH",
+    "_LN2_LOW",
+    "_C0",
+    "_C1",
+    "_C2",
+    "_C3",
+    "_C4",
+    "_C5",
+)
 
 
 @intrinsic

@@ -102,9 +102,12 @@ class Settings(NamedTuple):
 
 @uncounted_jit
 def _update_relations(
-    operators: Operators, touched: npt.NDArray[np.uint8], forward: Floats,
-    backward: Floats, lr: np.float32,
-) -> bool:  # fmt: skip
+    operators: Operators,
+    touched: npt.NDArray[np.uint8],
+    forward: Floats,
+    backward: Floats,
+    lr: np.float32,
+) -> bool:
     is_finite = True
     for r in range(touched.size):
         if touched[r]:
@@ -112,67 +115,122 @@ def _update_relations(
             rate = lr * operators.lr_factors[r]
             low, high = operators.offsets[r], operators.offsets[r + 1]
             is_finite &= update_parameters(
-                operators.parameters[low:high], operators.state[low:high],
-                forward[low:high], rate,
-            )  # fmt: skip
+                operators.parameters[low:high],
+                operators.state[low:high],
+                forward[low:high],
+                rate,
+            )
             if operators.is_reciprocal:
                 is_finite &= update_parameters(
-                    operators.back_parameters[low:high], operators.back_state[low:high],
-                    backward[low:high], rate,
-                )  # fmt: skip
+                    operators.back_parameters[low:high],
+                    operators.back_state[low:high],
+                    backward[low:high],
+                    rate,
+                )
     return is_finite
 
 
+# long: both directions in one kernel, whose arrays they share
 @uncounted_jit
 def _train_reciprocal(
-    chunk: Chunk, operators: Operators, settings: Settings, has_all: bool, n: int,
-    num_src: int, num_dst: int, forward: Floats, backward: Floats,
-) -> float:  # fmt: skip
+    chunk: Chunk,
+    operators: Operators,
+    settings: Settings,
+    has_all: bool,
+    n: int,
+    num_src: int,
+    num_dst: int,
+    forward: Floats,
+    backward: Floats,
+) -> float:
     """Ask both ways, each with its operator on the query; return the loss."""
     use_batch = settings.use_batch and not has_all
     relations, weights, query_g = chunk.relations[:n], chunk.weights[:n], chunk.query_g[:n]
     moved, moved_g = chunk.moved[:n], chunk.moved_g[:n]
     codes, offsets, calls = operators.codes, operators.offsets, settings.objective.calls
     call_operate(
-        calls.operate, codes, offsets, operators.parameters, relations, chunk.src_x[:n],
+        calls.operate,
+        codes,
+        offsets,
+        operators.parameters,
+        relations,
+        chunk.src_x[:n],
         moved,
-    )  # fmt: skip
+    )
     total = call_rank(
-        calls.rank, moved, chunk.dst_x[:num_dst], chunk.dst[:num_dst], weights, use_batch,
-        settings.objective, chunk.dst_bias[:num_dst],
-        counting_of(chunk.dst_counting, has_all), chunk.scores, chunk.distances,
-        query_g, chunk.dst_g[:num_dst],
-    )  # fmt: skip
+        calls.rank,
+        moved,
+        chunk.dst_x[:num_dst],
+        chunk.dst[:num_dst],
+        weights,
+        use_batch,
+        settings.objective,
+        chunk.dst_bias[:num_dst],
+        counting_of(chunk.dst_counting, has_all),
+        chunk.scores,
+        chunk.distances,
+        query_g,
+        chunk.dst_g[:num_dst],
+    )
     call_operate_back(
-        calls.operate_back, codes, offsets, operators.parameters, relations,
-        chunk.src_x[:n], query_g, moved_g, forward,
-    )  # fmt: skip
+        calls.operate_back,
+        codes,
+        offsets,
+        operators.parameters,
+        relations,
+        chunk.src_x[:n],
+        query_g,
+        moved_g,
+        forward,
+    )
     parameters = operators.back_parameters
     call_operate(
         calls.operate, codes, offsets, parameters, relations, chunk.dst_x[:n], moved
     )
     total += call_rank(
-        calls.rank, moved, chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
-        settings.objective, chunk.src_bias[:num_src],
-        counting_of(chunk.src_counting, has_all), chunk.scores, chunk.distances,
-        query_g, chunk.src_g[:num_src],
-    )  # fmt: skip
+        calls.rank,
+        moved,
+        chunk.src_x[:num_src],
+        chunk.src[:num_src],
+        weights,
+        use_batch,
+        settings.objective,
+        chunk.src_bias[:num_src],
+        counting_of(chunk.src_counting, has_all),
+        chunk.scores,
+        chunk.distances,
+        query_g,
+        chunk.src_g[:num_src],
+    )
     for i in range(n):
         add_scaled(chunk.src_g[i], moved_g[i], _ONE)
     call_operate_back(
-        calls.operate_back, codes, offsets, parameters, relations, chunk.dst_x[:n],
-        query_g, moved_g, backward,
-    )  # fmt: skip
+        calls.operate_back,
+        codes,
+        offsets,
+        parameters,
+        relations,
+        chunk.dst_x[:n],
+        query_g,
+        moved_g,
+        backward,
+    )
     for i in range(n):
         add_scaled(chunk.dst_g[i], moved_g[i], _ONE)
     return float(total)
 
 
+# long: both directions in one kernel, whose arrays they share
 @uncounted_jit
 def _rank_both_ways(
-    chunk: Chunk, settings: Settings, has_all: bool, dst_x: Floats, n: int,
-    src_g: Floats, dst_g: Floats,
-) -> float:  # fmt: skip
+    chunk: Chunk,
+    settings: Settings,
+    has_all: bool,
+    dst_x: Floats,
+    n: int,
+    src_g: Floats,
+    dst_g: Floats,
+) -> float:
     """Ask both ways with the destinations ``dst_x``; return the loss."""
     use_batch = settings.use_batch and not has_all
     num_src, num_dst = src_g.shape[0], dst_g.shape[0]
@@ -184,19 +242,54 @@ def _rank_both_ways(
     calls = objective.calls
     if use_batch and calls.rank_pairs != 0:
         total = call_rank_pairs(
-            calls.rank_pairs, src_x, dst_x, src, dst, weights, objective, src_bias,
-            dst_bias, src_counting, dst_counting, chunk.scores, chunk.packed, src_g, dst_g,
-        )  # fmt: skip
+            calls.rank_pairs,
+            src_x,
+            dst_x,
+            src,
+            dst,
+            weights,
+            objective,
+            src_bias,
+            dst_bias,
+            src_counting,
+            dst_counting,
+            chunk.scores,
+            chunk.packed,
+            src_g,
+            dst_g,
+        )
         return float(total)
     query_g, back_g = chunk.query_g[:n], chunk.back_g[:n]
     total = call_rank(
-        calls.rank, src_x[:n], dst_x, dst, weights, use_batch, objective, dst_bias,
-        dst_counting, chunk.scores, chunk.distances, query_g, dst_g,
-    )  # fmt: skip
+        calls.rank,
+        src_x[:n],
+        dst_x,
+        dst,
+        weights,
+        use_batch,
+        objective,
+        dst_bias,
+        dst_counting,
+        chunk.scores,
+        chunk.distances,
+        query_g,
+        dst_g,
+    )
     total += call_rank(
-        calls.rank, dst_x[:n], src_x, src, weights, use_batch, objective, src_bias,
-        src_counting, chunk.scores, chunk.distances, back_g, src_g,
-    )  # fmt: skip
+        calls.rank,
+        dst_x[:n],
+        src_x,
+        src,
+        weights,
+        use_batch,
+        objective,
+        src_bias,
+        src_counting,
+        chunk.scores,
+        chunk.distances,
+        back_g,
+        src_g,
+    )
     for i in range(n):
         add_scaled(src_g[i], query_g[i], _ONE)
         add_scaled(dst_g[i], back_g[i], _ONE)
@@ -205,30 +298,53 @@ def _rank_both_ways(
 
 @uncounted_jit
 def _train_single(
-    chunk: Chunk, operators: Operators, settings: Settings, has_all: bool, n: int,
-    num_src: int, num_dst: int, forward: Floats,
-) -> float:  # fmt: skip
+    chunk: Chunk,
+    operators: Operators,
+    settings: Settings,
+    has_all: bool,
+    n: int,
+    num_src: int,
+    num_dst: int,
+    forward: Floats,
+) -> float:
     """Ask both ways with the one operator on all destinations; return the loss."""
     if operators.codes[chunk.relations[0]] == IDENTITY:
         return _rank_both_ways(
-            chunk, settings, has_all, chunk.dst_x[:num_dst], n, chunk.src_g[:num_src],
+            chunk,
+            settings,
+            has_all,
+            chunk.dst_x[:num_dst],
+            n,
+            chunk.src_g[:num_src],
             chunk.dst_g[:num_dst],
-        )  # fmt: skip
+        )
     relations = chunk.relations[:num_dst]
     moved, moved_g = chunk.moved[:num_dst], chunk.moved_g[:num_dst]
     relations[n:] = relations[0]
     calls = settings.objective.calls
     call_operate(
-        calls.operate, operators.codes, operators.offsets, operators.parameters, relations,
-        chunk.dst_x[:num_dst], moved,
-    )  # fmt: skip
+        calls.operate,
+        operators.codes,
+        operators.offsets,
+        operators.parameters,
+        relations,
+        chunk.dst_x[:num_dst],
+        moved,
+    )
     total = _rank_both_ways(
         chunk, settings, has_all, moved, n, chunk.src_g[:num_src], moved_g
     )
     call_operate_back(
-        calls.operate_back, operators.codes, operators.offsets, operators.parameters,
-        relations, chunk.dst_x[:num_dst], moved_g, chunk.dst_g[:num_dst], forward,
-    )  # fmt: skip
+        calls.operate_back,
+        operators.codes,
+        operators.offsets,
+        operators.parameters,
+        relations,
+        chunk.dst_x[:num_dst],
+        moved_g,
+        chunk.dst_g[:num_dst],
+        forward,
+    )
     return float(total)
 
 
@@ -300,13 +416,21 @@ def train_batches(
             n, ks, kd, has_all = sizes
             mask_known(settings.objective.calls, candidates, n, ks, kd, chunk)
             gather_rows(
-                tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
-                optimizer.is_half, chunk.src_x,
-            )  # fmt: skip
+                tables.src_rows,
+                extras.src_bags,
+                extras.src_global,
+                chunk.src[:ks],
+                optimizer.is_half,
+                chunk.src_x,
+            )
             gather_rows(
-                tables.dst_rows, extras.dst_bags, extras.dst_global, chunk.dst[:kd],
-                optimizer.is_half, chunk.dst_x,
-            )  # fmt: skip
+                tables.dst_rows,
+                extras.dst_bags,
+                extras.dst_global,
+                chunk.dst[:kd],
+                optimizer.is_half,
+                chunk.dst_x,
+            )
             if turn + 2 < mine.size:
                 ask_for_edges(edges, mine[turn + 2])
             if turn + 1 < mine.size:
@@ -326,9 +450,14 @@ def train_batches(
                 )
             if settings.regularizer > _ZERO:
                 regularize(
-                    settings.regularizer_kind, settings.regularizer, chunk, operators, n,
-                    forward, backward,
-                )  # fmt: skip
+                    settings.regularizer_kind,
+                    settings.regularizer,
+                    chunk,
+                    operators,
+                    n,
+                    forward,
+                    backward,
+                )
             accumulate_rows(
                 extras.src_bags, chunk.src[:ks], 0, chunk.src_g[:ks], sums, src_sum
             )

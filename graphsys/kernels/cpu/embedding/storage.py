@@ -94,17 +94,27 @@ def add_row(
 
 
 def store_row(
-    row: Floats, i: int, scale: np.float32, table: Table, v: int, is_half: bool,
+    row: Floats,
+    i: int,
+    scale: np.float32,
+    table: Table,
+    v: int,
+    is_half: bool,
     key: np.uint64,
-) -> None:  # fmt: skip
+) -> None:
     """Write row ``i`` of ``row``, scaled, to row ``v`` of a table; for kernels."""
     raise NotImplementedError
 
 
 def move_row(
-    table: Table, v: int, is_half: bool, step: Floats, i: int, by: np.float32,
+    table: Table,
+    v: int,
+    is_half: bool,
+    step: Floats,
+    i: int,
+    by: np.float32,
     key: np.uint64,
-) -> None:  # fmt: skip
+) -> None:
     """Add row ``i`` of ``step``, multiplied, to row ``v`` of a table; for kernels."""
     raise NotImplementedError
 
@@ -147,18 +157,28 @@ def _add_bits(
 
 @lean_fused_jit
 def _store_floats(
-    row: Floats, i: int, scale: np.float32, table: Table, v: int, is_half: bool,
+    row: Floats,
+    i: int,
+    scale: np.float32,
+    table: Table,
+    v: int,
+    is_half: bool,
     key: np.uint64,
-) -> None:  # fmt: skip
+) -> None:
     for k in range(table.shape[1]):
         table[v, k] = row[i, k] * scale
 
 
 @lean_fused_jit
 def _store_bits(
-    row: Floats, i: int, scale: np.float32, table: Table, v: int, is_half: bool,
+    row: Floats,
+    i: int,
+    scale: np.float32,
+    table: Table,
+    v: int,
+    is_half: bool,
     key: np.uint64,
-) -> None:  # fmt: skip
+) -> None:
     if is_half:
         for k in range(table.shape[1]):
             table[v, k] = narrow_half(row[i, k] * scale, noise(key, k))
@@ -169,18 +189,28 @@ def _store_bits(
 
 @lean_fused_jit
 def _move_floats(
-    table: Table, v: int, is_half: bool, step: Floats, i: int, by: np.float32,
+    table: Table,
+    v: int,
+    is_half: bool,
+    step: Floats,
+    i: int,
+    by: np.float32,
     key: np.uint64,
-) -> None:  # fmt: skip
+) -> None:
     for k in range(table.shape[1]):
         table[v, k] += step[i, k] * by
 
 
 @lean_fused_jit
 def _move_bits(
-    table: Table, v: int, is_half: bool, step: Floats, i: int, by: np.float32,
+    table: Table,
+    v: int,
+    is_half: bool,
+    step: Floats,
+    i: int,
+    by: np.float32,
     key: np.uint64,
-) -> None:  # fmt: skip
+) -> None:
     if is_half:
         for k in range(table.shape[1]):
             moved = widen_half(table[v, k]) + step[i, k] * by

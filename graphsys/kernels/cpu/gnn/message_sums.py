@@ -69,9 +69,15 @@ def _ask(indices: Any, k: Any, count: Any, base: Any, row_bytes: Any, ahead: Any
 
 @lean_inline_jit
 def _sum_row(
-    indices: Any, begin: Any, end: Any, x: Any, base: Any, row_bytes: Any, ahead: Any,
+    indices: Any,
+    begin: Any,
+    end: Any,
+    x: Any,
+    base: Any,
+    row_bytes: Any,
+    ahead: Any,
     target: Any,
-) -> None:  # fmt: skip
+) -> None:
     k = begin
     while k + 4 <= end:
         _ask(indices, k, 4, base, row_bytes, ahead)
@@ -87,9 +93,17 @@ def _sum_row(
 
 @lean_inline_jit
 def _weigh_row(
-    indices: Any, weight: Any, entry: Any, begin: Any, end: Any, x: Any, base: Any,
-    row_bytes: Any, ahead: Any, target: Any,
-) -> None:  # fmt: skip
+    indices: Any,
+    weight: Any,
+    entry: Any,
+    begin: Any,
+    end: Any,
+    x: Any,
+    base: Any,
+    row_bytes: Any,
+    ahead: Any,
+    target: Any,
+) -> None:
     k = begin
     while k + 4 <= end:
         _ask(indices, k, 4, base, row_bytes, ahead)
@@ -97,9 +111,16 @@ def _weigh_row(
         if len(entry):
             a, b, c, d = entry[k], entry[k + 1], entry[k + 2], entry[k + 3]
         _add4_scaled(
-            target, x[indices[k]], x[indices[k + 1]], x[indices[k + 2]], x[indices[k + 3]],
-            weight[a], weight[b], weight[c], weight[d],
-        )  # fmt: skip
+            target,
+            x[indices[k]],
+            x[indices[k + 1]],
+            x[indices[k + 2]],
+            x[indices[k + 3]],
+            weight[a],
+            weight[b],
+            weight[c],
+            weight[d],
+        )
         k += 4
     while k < end:
         _ask(indices, k, 1, base, row_bytes, ahead)

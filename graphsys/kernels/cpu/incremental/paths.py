@@ -9,7 +9,6 @@ import numpy.typing as npt
 from graphsys.kernels.jit import jit
 
 
-# long: numba compiles heaps of pairs only where they are made
 @jit
 def repair_distances(
     out_begins: npt.NDArray[Any],

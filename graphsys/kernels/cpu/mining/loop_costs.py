@@ -41,15 +41,18 @@ def _charge(
         for k in range(bound + 1):
             if steps[step, NEEDED] >> k & 1:
                 begin, end = _between(
-                    indices, indptr[image[k]], indptr[image[k] + 1], image[: bound + 1],
-                    steps[step, ABOVE], steps[step, BELOW],
-                )  # fmt: skip
+                    indices,
+                    indptr[image[k]],
+                    indptr[image[k] + 1],
+                    image[: bound + 1],
+                    steps[step, ABOVE],
+                    steps[step, BELOW],
+                )
                 shortest, longest = min(shortest, end - begin), max(longest, end - begin)
         read = shortest + min(longest, 16 * shortest) + 4
         work[step] += weight * np.float64(read)
 
 
-# long: one descent after the other, with the state that its steps share
 @lean_jit
 def sample_trips(
     indptr: Offsets,
@@ -100,9 +103,13 @@ def sample_trips(
             for k in range(step):
                 if steps[step, NEEDED] >> k & 1:
                     b, e = _between(
-                        indices, indptr[image[k]], indptr[image[k] + 1], image[:step],
-                        steps[step, ABOVE], steps[step, BELOW],
-                    )  # fmt: skip
+                        indices,
+                        indptr[image[k]],
+                        indptr[image[k] + 1],
+                        image[:step],
+                        steps[step, ABOVE],
+                        steps[step, BELOW],
+                    )
                     if anchor < 0 or e - b < end - begin:
                         anchor, begin, end = k, b, e
             num = np.int64(0)

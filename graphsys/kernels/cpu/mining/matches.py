@@ -88,17 +88,33 @@ def count_matches(
                     place[step] += 1
                     step += 1
                     num[step] = list_fitting(
-                        indptr, indices, steps, tests, kinds, wanted, labels, step, image,
+                        indptr,
+                        indices,
+                        steps,
+                        tests,
+                        kinds,
+                        wanted,
+                        labels,
+                        step,
+                        image,
                         fits,
-                    )  # fmt: skip
+                    )
                     place[step] = 0
 
 
 @lean_inline_jit
 def list_fitting(
-    indptr: Any, indices: Any, steps: Any, tests: Any, kinds: Any, wanted: Any,
-    labels: Any, step: Any, image: Any, fits: Any,
-) -> Any:  # fmt: skip
+    indptr: Any,
+    indices: Any,
+    steps: Any,
+    tests: Any,
+    kinds: Any,
+    wanted: Any,
+    labels: Any,
+    step: Any,
+    image: Any,
+    fits: Any,
+) -> Any:
     """List the nodes that a step can be, given those before; return how many."""
     needed, refused = steps[step, NEEDED], steps[step, REFUSED]
     anchor, above = -1, np.int64(-1)
@@ -213,9 +229,17 @@ def fill_matches(
             else:
                 step += 1
                 num[step] = list_fitting(
-                    indptr, indices, steps, tests, kinds, wanted, labels, step, image,
+                    indptr,
+                    indices,
+                    steps,
+                    tests,
+                    kinds,
+                    wanted,
+                    labels,
+                    step,
+                    image,
                     candidates,
-                )  # fmt: skip
+                )
                 place[step] = 0
     state[1] = step
     return written

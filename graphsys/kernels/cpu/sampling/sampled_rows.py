@@ -125,9 +125,16 @@ def _pick_floyd(key: Any, degree: Any, count: Any, places: Any, slots: Any) -> N
 
 @lean_inline_jit
 def _pick_weighted(
-    table: Any, wide: Any, part: Any, begin: Any, degree: Any, key: Any, count: Any,
-    places: Any, keys: Any,
-) -> Any:  # fmt: skip
+    table: Any,
+    wide: Any,
+    part: Any,
+    begin: Any,
+    degree: Any,
+    key: Any,
+    count: Any,
+    places: Any,
+    keys: Any,
+) -> Any:
     """Keep the ``count`` places with the smallest -log(u) / weight, in rising order.
 
     Returns how many have a weight: a place without one is never taken.
@@ -152,9 +159,16 @@ def _pick_weighted(
 
 @lean_inline_jit
 def _pick_replacing_weighted(
-    table: Any, wide: Any, part: Any, begin: Any, degree: Any, key: Any, count: Any,
-    places: Any, keys: Any,
-) -> Any:  # fmt: skip
+    table: Any,
+    wide: Any,
+    part: Any,
+    begin: Any,
+    degree: Any,
+    key: Any,
+    count: Any,
+    places: Any,
+    keys: Any,
+) -> Any:
     """Draw ``count`` places in proportion to their weights: one pass, sorted thresholds."""
     total = 0.0
     for p in range(degree):
@@ -185,9 +199,19 @@ def _pick_replacing_weighted(
 
 @lean_inline_jit
 def _pick(
-    table: Any, wide: Any, part: Any, begin: Any, degree: Any, key: Any, count: Any,
-    is_replacing: Any, is_weighted: Any, places: Any, keys: Any, slots: Any,
-) -> Any:  # fmt: skip
+    table: Any,
+    wide: Any,
+    part: Any,
+    begin: Any,
+    degree: Any,
+    key: Any,
+    count: Any,
+    is_replacing: Any,
+    is_weighted: Any,
+    places: Any,
+    keys: Any,
+    slots: Any,
+) -> Any:
     """Write the places drawn from a row to ``places``; return how many those are."""
     if is_weighted and is_replacing:
         return _pick_replacing_weighted(
@@ -205,9 +229,16 @@ def _pick(
 
 @lean_inline_jit
 def _read_neighbors(
-    offsets: Any, table: Any, wide: Any, first_entry: Any, node: Any, begin: Any, end: Any,
-    entries: Any, neighbors: Any,
-) -> None:  # fmt: skip
+    offsets: Any,
+    table: Any,
+    wide: Any,
+    first_entry: Any,
+    node: Any,
+    begin: Any,
+    end: Any,
+    entries: Any,
+    neighbors: Any,
+) -> None:
     part = find_partition(offsets, node)
     first, indices = first_entry[part], table[part, INDICES]
     if wide[part, INDICES]:
@@ -269,9 +300,16 @@ def pick_entries(
         line = row + j - low + 1
         if j - _LATER >= low:
             _read_neighbors(
-                offsets, table, wide, first_entry, nodes[j - _LATER],
-                indptr[line - _LATER - 1], indptr[line - _LATER], entries, neighbors,
-            )  # fmt: skip
+                offsets,
+                table,
+                wide,
+                first_entry,
+                nodes[j - _LATER],
+                indptr[line - _LATER - 1],
+                indptr[line - _LATER],
+                entries,
+                neighbors,
+            )
         if j >= high:
             continue
         if j + _AHEAD < high:
@@ -288,9 +326,19 @@ def pick_entries(
             count = fanout if is_replacing else min(fanout, degree)
             own = mix64(key ^ np.uint64(node))
             count = _pick(
-                table, wide, part, begin, degree, own, count, is_replacing, is_weighted,
-                places, keys, slots,
-            )  # fmt: skip
+                table,
+                wide,
+                part,
+                begin,
+                degree,
+                own,
+                count,
+                is_replacing,
+                is_weighted,
+                places,
+                keys,
+                slots,
+            )
         first, indices = first_entry[part], table[part, INDICES]
         width = 2 + wide[part, INDICES]
         for q in range(count):

@@ -43,9 +43,15 @@ _SALT = np.uint64(0xA0761D6478BD642F)
 
 @lean_inline_jit
 def _try_places(
-    table: Any, part: Any, begin: Any, degree: Any, time: Any, key: Any, count: Any,
+    table: Any,
+    part: Any,
+    begin: Any,
+    degree: Any,
+    time: Any,
+    key: Any,
+    count: Any,
     places: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Draw random places until ``count`` different ones are old enough; or give up: 0."""
     found = 0
     own = key ^ _SALT
@@ -79,9 +85,18 @@ def _rank(
 
 @lean_inline_jit
 def _scan(
-    table: Any, wide: Any, part: Any, begin: Any, degree: Any, time: Any, key: Any,
-    count: Any, order: Any, places: Any, keys: Any,
-) -> Any:  # fmt: skip
+    table: Any,
+    wide: Any,
+    part: Any,
+    begin: Any,
+    degree: Any,
+    time: Any,
+    key: Any,
+    count: Any,
+    order: Any,
+    places: Any,
+    keys: Any,
+) -> Any:
     """Keep the ``count`` places of the smallest rank, in rising order; return how many."""
     found = 0
     for p in range(degree):

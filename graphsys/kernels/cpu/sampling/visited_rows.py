@@ -48,10 +48,23 @@ def _step(offsets: Any, table: Any, wide: Any, node: Any, word: Any) -> Any:
 
 @lean_inline_jit
 def _count_visits(
-    offsets: Any, table: Any, wide: Any, back_offsets: Any, back_table: Any, back_wide: Any,
-    has_back: Any, seed: Any, key: Any, num_walks: Any, walk_length: Any, restart: Any,
-    walkers: Any, slots: Any, counts: Any, used: Any,
-) -> Any:  # fmt: skip
+    offsets: Any,
+    table: Any,
+    wide: Any,
+    back_offsets: Any,
+    back_table: Any,
+    back_wide: Any,
+    has_back: Any,
+    seed: Any,
+    key: Any,
+    num_walks: Any,
+    walk_length: Any,
+    restart: Any,
+    walkers: Any,
+    slots: Any,
+    counts: Any,
+    used: Any,
+) -> Any:
     """Walk from a seed; return how many different nodes were visited.
 
     All walks take a step before any takes the next: they do not wait for each other's
@@ -196,9 +209,23 @@ def visit_neighborhoods(
             return -1
         own = mix64(key ^ np.uint64(seed))
         num_used = _count_visits(
-            offsets, table, wide, back_offsets, back_table, back_wide, has_back, seed, own,
-            num_walks, walk_length, restart, walkers, slots, counts, used,
-        )  # fmt: skip
+            offsets,
+            table,
+            wide,
+            back_offsets,
+            back_table,
+            back_wide,
+            has_back,
+            seed,
+            own,
+            num_walks,
+            walk_length,
+            restart,
+            walkers,
+            slots,
+            counts,
+            used,
+        )
         size = min(num_used, skip + num_neighbors)
         _sort_best(counts, slots, used, num_used, size)
         total = 0

@@ -16,9 +16,14 @@ Ints = npt.NDArray[np.int64]
 
 @fused_jit
 def list_nodes(
-    edges: Edges, first: int, last: int, candidates: Candidates, key: np.uint64,
-    num_src: int, num_dst: int,
-) -> tuple[Ints, Ints, Ints]:  # fmt: skip
+    edges: Edges,
+    first: int,
+    last: int,
+    candidates: Candidates,
+    key: np.uint64,
+    num_src: int,
+    num_dst: int,
+) -> tuple[Ints, Ints, Ints]:
     """List the candidates of batches ``first`` to ``last``, chunk by chunk.
 
     Args:

@@ -81,9 +81,16 @@ def _touch(tags: Any, bits: Any, stamps: Any, sector: Any, now: Any, wanted: Any
 
 @lean_inline_jit
 def _access(
-    sector: Any, kind: Any, sm: Any, at: Any, config: Any, l1: Any, l2: Any, clock: Any,
+    sector: Any,
+    kind: Any,
+    sm: Any,
+    at: Any,
+    config: Any,
+    l1: Any,
+    l2: Any,
+    clock: Any,
     tallies: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Ask an SM's L1 for a sector, and the L2 for what it lacks; count it ``at``."""
     clock[0] += 1
     now = clock[0]
@@ -109,9 +116,18 @@ def _access(
 
 @lean_inline_jit
 def _request(
-    scratch: Any, which: Any, size: Any, kind: Any, sm: Any, config: Any, slots: Any,
-    l1: Any, l2: Any, clock: Any, tallies: Any,
-) -> None:  # fmt: skip
+    scratch: Any,
+    which: Any,
+    size: Any,
+    kind: Any,
+    sm: Any,
+    config: Any,
+    slots: Any,
+    l1: Any,
+    l2: Any,
+    clock: Any,
+    tallies: Any,
+) -> None:
     """Make one access for every distinct sector among the lanes', in their order.
 
     Where the L1 brings lines it is asked for lines: once for all sectors of one.
@@ -133,9 +149,18 @@ def _request(
 
 @lean_inline_jit
 def _begin(
-    first: Any, rows: Any, lengths: Any, sm: Any, config: Any, slots: Any, l1: Any,
-    l2: Any, clock: Any, tallies: Any, scratch: Any,
-) -> Any:  # fmt: skip
+    first: Any,
+    rows: Any,
+    lengths: Any,
+    sm: Any,
+    config: Any,
+    slots: Any,
+    l1: Any,
+    l2: Any,
+    clock: Any,
+    tallies: Any,
+    scratch: Any,
+) -> Any:
     """Read where a warp's rows begin and end; return the steps that it has to go."""
     steps, lanes = np.int64(0), config[LANES]
     last = min(first + WARP // lanes, rows)
@@ -155,9 +180,21 @@ def _begin(
 
 @lean_inline_jit
 def _step(
-    first: Any, at: Any, rows: Any, starts: Any, lengths: Any, indices: Any, sm: Any,
-    config: Any, slots: Any, l1: Any, l2: Any, clock: Any, tallies: Any, scratch: Any,
-) -> None:  # fmt: skip
+    first: Any,
+    at: Any,
+    rows: Any,
+    starts: Any,
+    lengths: Any,
+    indices: Any,
+    sm: Any,
+    config: Any,
+    slots: Any,
+    l1: Any,
+    l2: Any,
+    clock: Any,
+    tallies: Any,
+    scratch: Any,
+) -> None:
     """Take a step of a warp's loop: entries, then their values."""
     lanes, width = config[LANES], config[WIDTH]
     mask, size, values = len(slots) - 1, 0, 0
@@ -250,13 +287,36 @@ def run_caches(
                 turns[1, sm] = p + 1
                 if state[sm, 1, p] < 0:
                     state[sm, 1, p] = _begin(
-                        first, rows, lengths, sm, config, slots, l1, l2, clock, tallies,
+                        first,
+                        rows,
+                        lengths,
+                        sm,
+                        config,
+                        slots,
+                        l1,
+                        l2,
+                        clock,
+                        tallies,
                         scratch,
-                    )  # fmt: skip
+                    )
                 else:
                     at = state[sm, 2, p]
-                    _step(first, at, rows, starts, lengths, indices, sm, config, slots,
-                          l1, l2, clock, tallies, scratch)  # fmt: skip
+                    _step(
+                        first,
+                        at,
+                        rows,
+                        starts,
+                        lengths,
+                        indices,
+                        sm,
+                        config,
+                        slots,
+                        l1,
+                        l2,
+                        clock,
+                        tallies,
+                        scratch,
+                    )
                     state[sm, 2, p] += 1
                 if state[sm, 2, p] >= state[sm, 1, p]:
                     state[sm, 0, p] = -1

@@ -40,9 +40,15 @@ NUM_SIZES = 3
 
 @lean_inline_jit
 def _tally_piece(
-    entry: Any, node: Any, low: Any, high: Any, sizes: Any, scratch: Any, stamp: Any,
+    entry: Any,
+    node: Any,
+    low: Any,
+    high: Any,
+    sizes: Any,
+    scratch: Any,
+    stamp: Any,
     tallies: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Account for columns ``low`` to ``high`` of an entry's row in a request."""
     sector = entry >> sizes[INDEX_SHIFT]
     if is_new(scratch, 0, sector, stamp):
@@ -134,9 +140,11 @@ def tally_wide_by_threads(
         for k in range(longest):
             for column in range(columns):
                 before = (
-                    tallies[INDEX_SECTORS], tallies[INDEX_LINES], tallies[VALUE_SECTORS],
+                    tallies[INDEX_SECTORS],
+                    tallies[INDEX_LINES],
+                    tallies[VALUE_SECTORS],
                     tallies[VALUE_LINES],
-                )  # fmt: skip
+                )
                 stamp, active = tallies[REQUESTS] + 1, 0
                 for i in range(first, last):
                     row = rows[i]

@@ -90,9 +90,16 @@ def _begin_cta(
 
 @lean_jit
 def run_warps(
-    bursts: Counts, warps: int, length: int, latency: int, pipe: int, policy: int,
-    group: int, state: Counts, ends: Counts,
-) -> int:  # fmt: skip
+    bursts: Counts,
+    warps: int,
+    length: int,
+    latency: int,
+    pipe: int,
+    policy: int,
+    group: int,
+    state: Counts,
+    ends: Counts,
+) -> int:
     """Run all warps; return how many cycles that takes.
 
     Args:

@@ -22,7 +22,6 @@ def _is_blank(byte: np.uint8) -> bool:
     return byte in (_SPACE, _TAB, _CR)
 
 
-# long: one state machine over bytes
 @jit
 def parse_neighbors(
     data: npt.NDArray[np.uint8],

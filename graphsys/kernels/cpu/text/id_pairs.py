@@ -12,7 +12,6 @@ BLANKS = 0
 """Separator that stands for any run of blanks and tabs."""
 
 
-# long: one state machine over bytes
 @jit
 def parse_id_pairs(
     data: npt.NDArray[np.uint8],

@@ -27,9 +27,14 @@ def _cubic(base, at, inside, d, IS_COMPLEX: tl.constexpr, DIM: tl.constexpr):
 
 @triton.jit(do_not_specialize=VARYING)
 def unit_backward(
-    rows, lengths, gradients, num_positions, DIM: tl.constexpr, RUN: tl.constexpr,
+    rows,
+    lengths,
+    gradients,
+    num_positions,
+    DIM: tl.constexpr,
+    RUN: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):  # fmt: skip
+):
     """Turn gradients at unit rows into those at the rows before, in place.
 
     Grid: blocks of ``RUN`` positions, tensors.
@@ -56,12 +61,31 @@ def unit_backward(
 
 @triton.jit(do_not_specialize=VARYING)
 def operate_backward(
-    src_table, dst_table, nodes, weights, run_begin, run_length, run_relation, codes,
-    offsets, parameters, back_parameters, gradients, row_gradients, num_positions, n3,
-    DIM: tl.constexpr, RECIPROCAL: tl.constexpr, HAS_LINEAR: tl.constexpr,
-    HAS_N3: tl.constexpr, IS_COMPLEX: tl.constexpr, PRECISION: tl.constexpr,
-    RUN: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_K: tl.constexpr,
-):  # fmt: skip
+    src_table,
+    dst_table,
+    nodes,
+    weights,
+    run_begin,
+    run_length,
+    run_relation,
+    codes,
+    offsets,
+    parameters,
+    back_parameters,
+    gradients,
+    row_gradients,
+    num_positions,
+    n3,
+    DIM: tl.constexpr,
+    RECIPROCAL: tl.constexpr,
+    HAS_LINEAR: tl.constexpr,
+    HAS_N3: tl.constexpr,
+    IS_COMPLEX: tl.constexpr,
+    PRECISION: tl.constexpr,
+    RUN: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     """Bring gradients at staged rows back to the rows of the tables.
 
     Grid: runs, 2 sides, blocks of the dimension. Arguments as of :func:`stage_rows`, and
@@ -99,10 +123,20 @@ def operate_backward(
         if RECIPROCAL:
             at += 2 * num_positions.to(tl.int64)
         g += operate(
-            gradients, at, inside, d, own + tl.load(offsets + relation),
-            tl.load(codes + relation), True, DIM, HAS_LINEAR, PRECISION,
-            RUN, BLOCK_D, BLOCK_K,
-        )  # fmt: skip
+            gradients,
+            at,
+            inside,
+            d,
+            own + tl.load(offsets + relation),
+            tl.load(codes + relation),
+            True,
+            DIM,
+            HAS_LINEAR,
+            PRECISION,
+            RUN,
+            BLOCK_D,
+            BLOCK_K,
+        )
     if HAS_N3:
         node = tl.load(nodes + place, inside, 0).to(tl.int64)
         weight = tl.load(weights + begin + i, inside, 0.0)

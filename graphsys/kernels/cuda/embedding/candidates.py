@@ -24,14 +24,32 @@ from graphsys.kernels.cuda.embedding.scores import (
 # long: one kernel; Triton inlines what it calls, and registers are shared
 @triton.jit(do_not_specialize=COUNTS)
 def score_candidates(
-    rows, squares, bias, nodes, weights, chunk_begin, chunk_size, chunk_pool,
-    normalizer, own_gradient, gradients,
-    num_positions, first_query, blocks_per_chunk, margin, DIM: tl.constexpr,
-    COMPARATOR: tl.constexpr, LOSS: tl.constexpr, USE_BATCH: tl.constexpr,
-    PRECISION: tl.constexpr, NARROW: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
+    rows,
+    squares,
+    bias,
+    nodes,
+    weights,
+    chunk_begin,
+    chunk_size,
+    chunk_pool,
+    normalizer,
+    own_gradient,
+    gradients,
+    num_positions,
+    first_query,
+    blocks_per_chunk,
+    margin,
+    DIM: tl.constexpr,
+    COMPARATOR: tl.constexpr,
+    LOSS: tl.constexpr,
+    USE_BATCH: tl.constexpr,
+    PRECISION: tl.constexpr,
+    NARROW: tl.constexpr,
+    BLOCK_Q: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+    BLOCK_K: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):  # fmt: skip
+):
     """Compute the gradients at candidates; arguments as of :func:`score_queries`.
 
     Grid: blocks of ``BLOCK_C`` candidates of every chunk, 2 sides, blocks of the
@@ -66,9 +84,19 @@ def score_candidates(
         q = q_begin + tl.arange(0, BLOCK_Q)
         is_query = q < size
         product = inner_products(
-            c_rows, q_rows, c, q, is_candidate, is_query, DIM,
-            BLOCK_C, BLOCK_Q, BLOCK_K, PRECISION, NARROW,
-        )  # fmt: skip
+            c_rows,
+            q_rows,
+            c,
+            q,
+            is_candidate,
+            is_query,
+            DIM,
+            BLOCK_C,
+            BLOCK_Q,
+            BLOCK_K,
+            PRECISION,
+            NARROW,
+        )
         own_square = tl.zeros((BLOCK_Q,), tl.float32)
         if COMPARATOR > COS:
             own_square = tl.load(squares + query_base + q, is_query, 1.0)

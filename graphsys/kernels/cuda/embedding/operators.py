@@ -33,11 +33,28 @@ def _step(target, state, g, flag, edge, lr):
 
 @triton.jit(do_not_specialize=VARYING)
 def sum_runs(
-    src_table, dst_table, nodes, weights, run_begin, run_length, run_relation, codes,
-    offsets, parameters, back_parameters, gradients, partial, num_positions, num_runs,
-    share, DIM: tl.constexpr, RECIPROCAL: tl.constexpr, HAS_N3: tl.constexpr,
-    RUN: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
+    src_table,
+    dst_table,
+    nodes,
+    weights,
+    run_begin,
+    run_length,
+    run_relation,
+    codes,
+    offsets,
+    parameters,
+    back_parameters,
+    gradients,
+    partial,
+    num_positions,
+    num_runs,
+    share,
+    DIM: tl.constexpr,
+    RECIPROCAL: tl.constexpr,
+    HAS_N3: tl.constexpr,
+    RUN: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
     """Sum what a run adds to the gradient of its operator; not for linear ones.
 
     Grid: runs, operators per relation, blocks of the dimension. Arguments as of
@@ -104,10 +121,24 @@ def sum_runs(
 
 @triton.jit(do_not_specialize=VARYING)
 def update_operators(
-    touched, touched_begin, touched_runs, codes, offsets, parameters, state,
-    back_parameters, back_state, partial, flags, num_runs, lr, batch,
-    DIM: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
+    touched,
+    touched_begin,
+    touched_runs,
+    codes,
+    offsets,
+    parameters,
+    state,
+    back_parameters,
+    back_state,
+    partial,
+    flags,
+    num_runs,
+    lr,
+    batch,
+    DIM: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
     """Add up the runs of every relation of the batch and take a step of Adagrad.
 
     Grid: relations of the batch, operators per relation, blocks of the dimension.
@@ -155,12 +186,33 @@ def update_operators(
 
 @triton.jit(do_not_specialize=VARYING)
 def update_linear(
-    src_table, dst_table, nodes, weights, run_begin, run_length, touched,
-    touched_begin, touched_runs, codes, offsets, parameters, state, back_parameters,
-    back_state, gradients, flags, num_positions, share, lr, batch, DIM: tl.constexpr,
-    RECIPROCAL: tl.constexpr, PRECISION: tl.constexpr, RUN: tl.constexpr,
+    src_table,
+    dst_table,
+    nodes,
+    weights,
+    run_begin,
+    run_length,
+    touched,
+    touched_begin,
+    touched_runs,
+    codes,
+    offsets,
+    parameters,
+    state,
+    back_parameters,
+    back_state,
+    gradients,
+    flags,
+    num_positions,
+    share,
+    lr,
+    batch,
+    DIM: tl.constexpr,
+    RECIPROCAL: tl.constexpr,
+    PRECISION: tl.constexpr,
+    RUN: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):  # fmt: skip
+):
     """Compute the gradients of the linear operators of the batch and take a step.
 
     Grid: relations of the batch, operators per relation, blocks of ``BLOCK_D`` x
@@ -198,12 +250,14 @@ def update_linear(
         node = tl.load(nodes + row_side * positions + place, inside, 0).to(tl.int64)
         x = tl.load(
             table + node[:, None] * DIM + d[None, :],
-            inside[:, None] & (d < DIM)[None, :], 0.0,
-        ).to(tl.float32)  # fmt: skip
+            inside[:, None] & (d < DIM)[None, :],
+            0.0,
+        ).to(tl.float32)
         g = tl.load(
             gradients + (tensor * positions + place)[None, :] * DIM + e[:, None],
-            inside[None, :] & (e < DIM)[:, None], 0.0,
-        )  # fmt: skip
+            inside[None, :] & (e < DIM)[:, None],
+            0.0,
+        )
         total = tl.dot(g, x, total, input_precision=PRECISION)
         weight += tl.sum(tl.load(weights + place, inside, 0.0), axis=0)
     edge = (e < DIM)[:, None] & (d < DIM)[None, :]

@@ -22,10 +22,20 @@ VARYING = ("num_positions", "num_runs", "num_src", "seed", "batch")
 
 @triton.jit
 def operate(
-    base, at, inside, d, parameters, code, TRANSPOSED: tl.constexpr, DIM: tl.constexpr,
-    HAS_LINEAR: tl.constexpr, PRECISION: tl.constexpr, RUN: tl.constexpr,
-    BLOCK_D: tl.constexpr, BLOCK_K: tl.constexpr,
-):  # fmt: skip
+    base,
+    at,
+    inside,
+    d,
+    parameters,
+    code,
+    TRANSPOSED: tl.constexpr,
+    DIM: tl.constexpr,
+    HAS_LINEAR: tl.constexpr,
+    PRECISION: tl.constexpr,
+    RUN: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     """Return columns ``d`` of the operated rows ``base[at]``, float32.
 
     ``TRANSPOSED`` applies the operator's transpose, for gradients.
@@ -75,11 +85,27 @@ def operate(
 
 @triton.jit(do_not_specialize=VARYING)
 def stage_rows(
-    src_table, dst_table, nodes, run_begin, run_length, run_relation, codes, offsets,
-    parameters, back_parameters, rows, losses, num_positions, DIM: tl.constexpr,
-    RECIPROCAL: tl.constexpr, HAS_LINEAR: tl.constexpr, PRECISION: tl.constexpr,
-    RUN: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_K: tl.constexpr,
-):  # fmt: skip
+    src_table,
+    dst_table,
+    nodes,
+    run_begin,
+    run_length,
+    run_relation,
+    codes,
+    offsets,
+    parameters,
+    back_parameters,
+    rows,
+    losses,
+    num_positions,
+    DIM: tl.constexpr,
+    RECIPROCAL: tl.constexpr,
+    HAS_LINEAR: tl.constexpr,
+    PRECISION: tl.constexpr,
+    RUN: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     """Gather the rows of all positions and apply operators.
 
     Grid: runs, 2 sides, blocks of the dimension.
@@ -132,10 +158,20 @@ def stage_rows(
         tl.store(target, x, edge)
     if is_operated:
         y = operate(
-            table, at, inside, d, own + tl.load(offsets + relation),
-            tl.load(codes + relation), False, DIM, HAS_LINEAR, PRECISION,
-            RUN, BLOCK_D, BLOCK_K,
-        )  # fmt: skip
+            table,
+            at,
+            inside,
+            d,
+            own + tl.load(offsets + relation),
+            tl.load(codes + relation),
+            False,
+            DIM,
+            HAS_LINEAR,
+            PRECISION,
+            RUN,
+            BLOCK_D,
+            BLOCK_K,
+        )
         if RECIPROCAL:
             target += 2 * num_positions.to(tl.int64) * DIM
         tl.store(target, y, edge)
@@ -143,9 +179,14 @@ def stage_rows(
 
 @triton.jit(do_not_specialize=VARYING)
 def measure_rows(
-    rows, lengths, num_positions, DIM: tl.constexpr, UNIT: tl.constexpr,
-    RUN: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
+    rows,
+    lengths,
+    num_positions,
+    DIM: tl.constexpr,
+    UNIT: tl.constexpr,
+    RUN: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
     """Compute squared lengths of staged rows; with ``UNIT``, lengths, and divide by them.
 
     Grid: blocks of ``RUN`` positions, tensors. ``lengths`` is float32 ``[2 or 4, P]``.

@@ -73,10 +73,19 @@ def operands(left, right, NARROW: tl.constexpr):
 
 @triton.jit
 def inner_products(
-    a, b, a_at, b_at, a_mask, b_mask, DIM: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK_K: tl.constexpr,
-    PRECISION: tl.constexpr, NARROW: tl.constexpr,
-):  # fmt: skip
+    a,
+    b,
+    a_at,
+    b_at,
+    a_mask,
+    b_mask,
+    DIM: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    PRECISION: tl.constexpr,
+    NARROW: tl.constexpr,
+):
     """Return the inner products of rows ``a`` and ``b``, float32 ``[ROWS, COLUMNS]``."""
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for begin in range(0, DIM, BLOCK_K):
@@ -103,14 +112,33 @@ def softplus(x):
 # long: one kernel; Triton inlines what it calls, and registers are shared
 @triton.jit(do_not_specialize=COUNTS)
 def score_queries(
-    rows, squares, bias, nodes, weights, chunk_begin, chunk_size, chunk_pool,
-    normalizer, own_gradient, losses, gradients,
-    num_positions, first_query, blocks_per_chunk, margin, DIM: tl.constexpr,
-    COMPARATOR: tl.constexpr, LOSS: tl.constexpr, USE_BATCH: tl.constexpr,
-    PRECISION: tl.constexpr, NARROW: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
+    rows,
+    squares,
+    bias,
+    nodes,
+    weights,
+    chunk_begin,
+    chunk_size,
+    chunk_pool,
+    normalizer,
+    own_gradient,
+    losses,
+    gradients,
+    num_positions,
+    first_query,
+    blocks_per_chunk,
+    margin,
+    DIM: tl.constexpr,
+    COMPARATOR: tl.constexpr,
+    LOSS: tl.constexpr,
+    USE_BATCH: tl.constexpr,
+    PRECISION: tl.constexpr,
+    NARROW: tl.constexpr,
+    BLOCK_Q: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+    BLOCK_K: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):  # fmt: skip
+):
     """Compute losses and the gradients at queries.
 
     Grid: blocks of ``BLOCK_Q`` queries of every chunk, 2 sides, blocks of the dimension.
@@ -197,9 +225,19 @@ def score_queries(
         c = c_begin + tl.arange(0, BLOCK_C)
         is_candidate = c < pool
         score = inner_products(
-            q_rows, c_rows, q, c, is_query, is_candidate, DIM,
-            BLOCK_Q, BLOCK_C, BLOCK_K, PRECISION, NARROW,
-        )  # fmt: skip
+            q_rows,
+            c_rows,
+            q,
+            c,
+            is_query,
+            is_candidate,
+            DIM,
+            BLOCK_Q,
+            BLOCK_C,
+            BLOCK_K,
+            PRECISION,
+            NARROW,
+        )
         square = tl.zeros((BLOCK_C,), tl.float32)
         if COMPARATOR > COS:
             square = tl.load(squares + other_base + c, is_candidate, 1.0)

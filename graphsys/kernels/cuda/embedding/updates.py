@@ -19,10 +19,24 @@ STABLE = tl.constexpr(1e-10)
 
 @triton.jit(do_not_specialize=VARYING)
 def update_rows(
-    src_table, dst_table, src_state, dst_state, used, used_begin, members,
-    row_gradients, flags, num_src, lr, seed, batch, DIM: tl.constexpr,
-    ROUND: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
+    src_table,
+    dst_table,
+    src_state,
+    dst_state,
+    used,
+    used_begin,
+    members,
+    row_gradients,
+    flags,
+    num_src,
+    lr,
+    seed,
+    batch,
+    DIM: tl.constexpr,
+    ROUND: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
     """Sum the gradients of every distinct row and take a step of row-wise Adagrad.
 
     Grid: distinct rows. A row whose gradient is not finite stays, and ``flags[batch]``
@@ -85,9 +99,7 @@ def update_rows(
 
 
 @triton.jit(do_not_specialize=VARYING)
-def finish_batch(
-    losses, flags, batch_losses, num_positions, batch, BLOCK: tl.constexpr
-):  # fmt: skip
+def finish_batch(losses, flags, batch_losses, num_positions, batch, BLOCK: tl.constexpr):
     """Sum the losses of a batch into ``batch_losses[batch]``, float64; NaN if flagged.
 
     Grid: one program.

@@ -17,9 +17,17 @@ VARYING = ("num_edges", "num_rows", "slope", "share")
 
 @triton.jit(do_not_specialize=VARYING)
 def dot_ends(
-    row_of, indices, x, y, out, num_edges, HEADS: tl.constexpr, SIZE: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_F: tl.constexpr,
-):  # fmt: skip
+    row_of,
+    indices,
+    x,
+    y,
+    out,
+    num_edges,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_F: tl.constexpr,
+):
     """Multiply both ends of every entry, head by head: ``out[E, HEADS]``.
 
     Grid: blocks of entries, heads.
@@ -54,7 +62,7 @@ def dot_ends(
 @triton.jit(do_not_specialize=VARYING)
 def add_ends(
     row_of, indices, x, y, out, num_edges, HEADS: tl.constexpr, BLOCK: tl.constexpr
-):  # fmt: skip
+):
     """Add a number of the source and one of the row: ``out[E, HEADS]``.
 
     Grid: blocks of ``BLOCK`` numbers. Arguments as of :func:`dot_ends`, one feature a head.
@@ -72,9 +80,19 @@ def add_ends(
 
 @triton.jit(do_not_specialize=VARYING)
 def attend_ends(
-    row_of, indices, x, y, attention, out, slope, num_edges, HEADS: tl.constexpr,
-    SIZE: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_F: tl.constexpr,
-):  # fmt: skip
+    row_of,
+    indices,
+    x,
+    y,
+    attention,
+    out,
+    slope,
+    num_edges,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_F: tl.constexpr,
+):
     """Compute GATv2's scores, ``attention . leaky_relu(x + y)``: ``out[E, HEADS]``.
 
     Grid and arguments as of :func:`dot_ends`; ``attention`` is ``[HEADS, SIZE]``, ``slope``
@@ -101,10 +119,26 @@ def attend_ends(
 
 @triton.jit(do_not_specialize=VARYING)
 def attend_pieces(
-    indptr, indices, entry, x, y, attention, grad, out, parts, extra_begin, extra_row,
-    slope, num_rows, HEADS: tl.constexpr, SIZE: tl.constexpr, HAS_ENTRY: tl.constexpr,
-    PIECE: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_F: tl.constexpr,
-):  # fmt: skip
+    indptr,
+    indices,
+    entry,
+    x,
+    y,
+    attention,
+    grad,
+    out,
+    parts,
+    extra_begin,
+    extra_row,
+    slope,
+    num_rows,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    HAS_ENTRY: tl.constexpr,
+    PIECE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_F: tl.constexpr,
+):
     """Sum the gradient of ``y`` over a piece; on transposed rows, x and y exchanged, of x.
 
     Grid and arguments as of :func:`graphsys.kernels.cuda.gnn.sums.sum_pieces`; ``grad`` is
@@ -142,9 +176,20 @@ def attend_pieces(
 
 @triton.jit(do_not_specialize=VARYING)
 def attend_vector(
-    row_of, indices, x, y, grad, out, slope, num_edges, share, HEADS: tl.constexpr,
-    SIZE: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_F: tl.constexpr,
-):  # fmt: skip
+    row_of,
+    indices,
+    x,
+    y,
+    grad,
+    out,
+    slope,
+    num_edges,
+    share,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_F: tl.constexpr,
+):
     """Sum the gradient of ``attention`` over a share of all entries: ``out[shares, F]``.
 
     Grid: shares of ``share`` entries, blocks of features. Arguments as of

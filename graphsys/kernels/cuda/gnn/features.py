@@ -8,9 +8,15 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=("num_rows",))
 def combine_rows(
-    where, table, missed, out, num_rows, WIDTH: tl.constexpr, BLOCK_R: tl.constexpr,
+    where,
+    table,
+    missed,
+    out,
+    num_rows,
+    WIDTH: tl.constexpr,
+    BLOCK_R: tl.constexpr,
     BLOCK_F: tl.constexpr,
-):  # fmt: skip
+):
     """Write every row from where it is.
 
     Grid: blocks of rows, blocks of features.

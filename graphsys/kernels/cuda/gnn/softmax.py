@@ -18,10 +18,19 @@ VARYING = ("num_edges", "num_rows")
 
 @triton.jit(do_not_specialize=VARYING)
 def softmax_pieces(
-    indptr, scores, highest, total, parts, extra_begin, extra_row, num_rows,
-    HEADS: tl.constexpr, PIECE: tl.constexpr, BLOCK_E: tl.constexpr,
+    indptr,
+    scores,
+    highest,
+    total,
+    parts,
+    extra_begin,
+    extra_row,
+    num_rows,
+    HEADS: tl.constexpr,
+    PIECE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
-):  # fmt: skip
+):
     """Find the largest score of a piece, and the sum of exponentials relative to it.
 
     Grid: rows and extras, blocks of heads.
@@ -52,8 +61,9 @@ def softmax_pieces(
             # heads that are too many hold 0, so that nothing is made of two infinities
             value = tl.load(
                 scores + k[:, None] * HEADS + h[None, :],
-                inside[:, None] & is_h[None, :], 0.0,
-            ).to(highest.dtype.element_ty)  # fmt: skip
+                inside[:, None] & is_h[None, :],
+                0.0,
+            ).to(highest.dtype.element_ty)
             value = tl.where(inside[:, None], value, float("-inf"))
             new = tl.maximum(most, tl.max(value, axis=0))
             acc = acc * tl.exp(most - new) + tl.sum(tl.exp(value - new[None, :]), axis=0)
@@ -70,9 +80,15 @@ def softmax_pieces(
 
 @triton.jit(do_not_specialize=VARYING)
 def softmax_extras(
-    highest, total, parts, extra_begin, extra_row, num_rows, HEADS: tl.constexpr,
+    highest,
+    total,
+    parts,
+    extra_begin,
+    extra_row,
+    num_rows,
+    HEADS: tl.constexpr,
     BLOCK_H: tl.constexpr,
-):  # fmt: skip
+):
     """Merge what extras found into their rows, in order.
 
     Grid: extras, blocks of heads; the first extra of a row merges all of them.
@@ -98,9 +114,15 @@ def softmax_extras(
 
 @triton.jit(do_not_specialize=VARYING)
 def softmax_entries(
-    row_of, scores, highest, total, out, num_edges, HEADS: tl.constexpr,
+    row_of,
+    scores,
+    highest,
+    total,
+    out,
+    num_edges,
+    HEADS: tl.constexpr,
     BLOCK: tl.constexpr,
-):  # fmt: skip
+):
     """Write the share of every entry in its row ``[E, HEADS]``; grid: blocks of numbers."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     k = at // HEADS
@@ -114,7 +136,7 @@ def softmax_entries(
 @triton.jit(do_not_specialize=VARYING)
 def softmax_gradient(
     row_of, shares, grad, total, out, num_edges, HEADS: tl.constexpr, BLOCK: tl.constexpr
-):  # fmt: skip
+):
     """Write ``share * (grad - total)``, total being the row's sum of ``share * grad``.
 
     Grid: blocks of numbers.

@@ -49,12 +49,28 @@ def find_piece(indptr, extra_begin, extra_row, num_rows, PIECE: tl.constexpr):
 
 @triton.jit(do_not_specialize=VARYING)
 def sum_pieces(
-    indptr, indices, entry, weight, winner, x, out, parts, extra_begin, extra_row,
-    num_rows, WIDTH: tl.constexpr, HEADS: tl.constexpr, HAS_INDICES: tl.constexpr,
-    HAS_ENTRY: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_WINNER: tl.constexpr,
-    IS_MEAN: tl.constexpr, PIECE: tl.constexpr, BLOCK_E: tl.constexpr,
+    indptr,
+    indices,
+    entry,
+    weight,
+    winner,
+    x,
+    out,
+    parts,
+    extra_begin,
+    extra_row,
+    num_rows,
+    WIDTH: tl.constexpr,
+    HEADS: tl.constexpr,
+    HAS_INDICES: tl.constexpr,
+    HAS_ENTRY: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr,
+    HAS_WINNER: tl.constexpr,
+    IS_MEAN: tl.constexpr,
+    PIECE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
     BLOCK_F: tl.constexpr,
-):  # fmt: skip
+):
     """Sum the rows of ``x`` that the entries of a piece name, each times its weight.
 
     Grid: rows and extras, blocks of features.
@@ -120,9 +136,15 @@ def sum_pieces(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_extras(
-    out, parts, extra_begin, extra_row, num_rows, WIDTH: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_F: tl.constexpr,
-):  # fmt: skip
+    out,
+    parts,
+    extra_begin,
+    extra_row,
+    num_rows,
+    WIDTH: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_F: tl.constexpr,
+):
     """Add the sums of extras to those of their rows, in order.
 
     Grid: extras, blocks of features; the first extra of a row adds all of them. Arguments
@@ -148,10 +170,21 @@ def add_extras(
 
 @triton.jit(do_not_specialize=VARYING)
 def max_pieces(
-    indptr, indices, x, out, winner, parts, part_winner, extra_begin, extra_row, num_rows,
-    WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_E: tl.constexpr,
+    indptr,
+    indices,
+    x,
+    out,
+    winner,
+    parts,
+    part_winner,
+    extra_begin,
+    extra_row,
+    num_rows,
+    WIDTH: tl.constexpr,
+    PIECE: tl.constexpr,
+    BLOCK_E: tl.constexpr,
     BLOCK_F: tl.constexpr,
-):  # fmt: skip
+):
     """Find the largest value of each feature in a piece, and the first entry that has it.
 
     Grid and arguments as of :func:`sum_pieces`; ``winner`` and ``part_winner`` receive
@@ -186,9 +219,16 @@ def max_pieces(
 
 @triton.jit(do_not_specialize=VARYING)
 def max_extras(
-    out, winner, parts, part_winner, extra_begin, extra_row, num_rows,
-    WIDTH: tl.constexpr, BLOCK_F: tl.constexpr,
-):  # fmt: skip
+    out,
+    winner,
+    parts,
+    part_winner,
+    extra_begin,
+    extra_row,
+    num_rows,
+    WIDTH: tl.constexpr,
+    BLOCK_F: tl.constexpr,
+):
     """Let the maxima of extras replace smaller ones of their rows, in order.
 
     Grid and arguments as of :func:`add_extras`.

@@ -148,19 +148,28 @@ def random_visit(seed: int, width: int = 1) -> RowVisit:
     indices = rng.integers(0, rng.choice([30, 900]), lengths.sum()).astype(np.uint32)
     has_rows = bool(rng.random() < 0.8)
     return RowVisit(
-        superstep=0, kind=str(rng.choice(["pull", "push"])), lengths=lengths, starts=starts,
-        indices=indices, value_bytes=int(rng.choice([4, 8])), has_index_loads=has_rows,
-        mapping=str(rng.choice(["", "warp"])), width=width,
-    )  # fmt: skip
+        superstep=0,
+        kind=str(rng.choice(["pull", "push"])),
+        lengths=lengths,
+        starts=starts,
+        indices=indices,
+        value_bytes=int(rng.choice([4, 8])),
+        has_index_loads=has_rows,
+        mapping=str(rng.choice(["", "warp"])),
+        width=width,
+    )
 
 
 @pytest.mark.parametrize("brings_lines", [False, True])
 @pytest.mark.parametrize("sms", [1, 3])
 def test_hits_are_those_of_a_plain_simulation(brings_lines: bool, sms: int) -> None:
     caches = Caches(
-        l1_bytes=8 * 128, l2_bytes=3 * 32 * 128, l1_ways=2, l2_ways=4,
+        l1_bytes=8 * 128,
+        l2_bytes=3 * 32 * 128,
+        l1_ways=2,
+        l2_ways=4,
         brings_lines=brings_lines,
-    )  # fmt: skip
+    )
     assert resident_ctas(TINY, SHAPE) == 2
     total = np.zeros(5, dtype=np.int64)
     for seed in range(25):
@@ -181,9 +190,12 @@ def test_hits_are_those_of_a_plain_simulation(brings_lines: bool, sms: int) -> N
 def test_sampled_sets_do_what_they_do_among_all(brings_lines: bool) -> None:
     """Requests and hits of their lines are those of a simulation that has all sets."""
     caches = Caches(
-        l1_bytes=8 * 128, l2_bytes=3 * 32 * 128, l1_ways=2, l2_ways=4,
+        l1_bytes=8 * 128,
+        l2_bytes=3 * 32 * 128,
+        l1_ways=2,
+        l2_ways=4,
         brings_lines=brings_lines,
-    )  # fmt: skip
+    )
     slots = slots_of(4, 2)  # as many classes as divide the sets of both
     total = np.zeros(5, dtype=np.int64)
     for seed in range(12):
@@ -211,9 +223,13 @@ def test_sets_are_drawn_once_and_all_are_taken_where_there_are_no_more() -> None
 def visit_of(indices: Any, lengths: Any, **options: Any) -> RowVisit:
     lengths = np.asarray(lengths)
     return RowVisit(
-        superstep=0, kind="pull", lengths=lengths, starts=np.cumsum(lengths) - lengths,
-        indices=np.asarray(indices, dtype=np.uint32), **options,
-    )  # fmt: skip
+        superstep=0,
+        kind="pull",
+        lengths=lengths,
+        starts=np.cumsum(lengths) - lengths,
+        indices=np.asarray(indices, dtype=np.uint32),
+        **options,
+    )
 
 
 def test_a_warp_that_reads_one_value_over_and_over_hits_but_once() -> None:

@@ -42,8 +42,13 @@ def test_instructions_are_counted_by_kind() -> None:
         /*0060*/                   NOP;
     """
     assert count_kinds(text) == {
-        "move": 1, "control": 1, "memory": 1, "uniform": 1, "fp64": 1, "other": 1
-    }  # fmt: skip
+        "move": 1,
+        "control": 1,
+        "memory": 1,
+        "uniform": 1,
+        "fp64": 1,
+        "other": 1,
+    }
 
 
 def test_an_instruction_belongs_to_the_innermost_line_of_the_user() -> None:
@@ -59,8 +64,9 @@ def test_an_instruction_belongs_to_the_innermost_line_of_the_user() -> None:
         /*0030*/                   EXIT ;
     """
     assert count_lines(text, {8: "p.py:3"}) == {
-        "": {"move": 1, "control": 1}, "p.py:3": {"fp64": 2}
-    }  # fmt: skip
+        "": {"move": 1, "control": 1},
+        "p.py:3": {"fp64": 2},
+    }
 
 
 @pytest.mark.parametrize(

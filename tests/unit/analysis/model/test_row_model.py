@@ -25,11 +25,16 @@ def test_launches_are_told_by_how_they_fill_the_places() -> None:
     model([RowVisit(superstep=0, kind="pull", lengths=np.zeros(0, dtype=np.int64))])
     found = gpu_facts(model)["mappings"]["thread"]["fillings"]
     assert {name: it["launches"] for name, it in found.items()} == {
-        "fewer": 2, "exact": 1, "more": 1,
-    }  # fmt: skip
+        "fewer": 2,
+        "exact": 1,
+        "more": 1,
+    }
     assert found["exact"] == {
-        "launches": 1, "waves": 1.0, "cta_imbalance": 1.0, "sm_imbalance": 1.0,
-    }  # fmt: skip
+        "launches": 1,
+        "waves": 1.0,
+        "cta_imbalance": 1.0,
+        "sm_imbalance": 1.0,
+    }
     # three CTAs on 14 SMs: one where the mean is 3 / 14; 55 of 56: 4 where it is 55 / 14
     fewer = (14 / 3 + 4 * 14 / 55) / 2
     assert np.isclose(found["fewer"]["cta_imbalance"], fewer)

@@ -28,9 +28,15 @@ class Warp:
 
 
 def plain(
-    bursts: list[int], places: int, warps: int, length: int, latency: int, pipe: int,
-    policy: str, group: int,
-) -> int:  # fmt: skip
+    bursts: list[int],
+    places: int,
+    warps: int,
+    length: int,
+    latency: int,
+    pipe: int,
+    policy: str,
+    group: int,
+) -> int:
     """Run every cycle, the idle ones too."""
     waiting = [Warp(k, count, length, 0) for k, count in enumerate(bursts)]
     held: list[Warp | None] = [None] * places
@@ -43,9 +49,11 @@ def plain(
         return [
             p
             for p, warp in enumerate(held)
-            if warp and warp.todo and warp.ready <= now
+            if warp
+            and warp.todo
+            and warp.ready <= now
             and (active is None or warp.is_active == active)
-        ]  # fmt: skip
+        ]
 
     def in_turn(some: list[int]) -> int:
         return min(some, key=lambda p: (p - last - 1) % places)
@@ -97,9 +105,16 @@ def test_cycles_are_those_of_a_plain_simulation(policy: str) -> None:
         group = int(rng.integers(1, 4))
         state = np.zeros((kernels.NUM_STATES, places), dtype=np.int64)
         cycles = kernels.run_warps(
-            bursts, warps, length, latency, pipe, POLICIES[policy], group, state,
+            bursts,
+            warps,
+            length,
+            latency,
+            pipe,
+            POLICIES[policy],
+            group,
+            state,
             np.zeros(places // warps, dtype=np.int64),
-        )  # fmt: skip
+        )
         given = (bursts.tolist(), places, warps, length, latency, pipe, policy, group)
         assert cycles == plain(*given), given
 
@@ -140,8 +155,14 @@ def test_a_run_is_simulated_launch_by_launch() -> None:
     lengths = np.arange(100) % 9
     indices = np.arange(lengths.sum(), dtype=np.uint32)
     starts = np.cumsum(lengths) - lengths
-    visit = RowVisit(superstep=0, kind="pull", lengths=lengths, starts=starts,
-                     indices=indices, key="rows")  # fmt: skip
+    visit = RowVisit(
+        superstep=0,
+        kind="pull",
+        lengths=lengths,
+        starts=starts,
+        indices=indices,
+        key="rows",
+    )
     model([visit, visit])
     model([visit])
     assert model.launches == 3
@@ -154,9 +175,13 @@ def test_a_run_is_simulated_launch_by_launch() -> None:
 def test_the_caches_say_how_long_loads_take() -> None:
     lengths = np.full(64, 40)
     visit = RowVisit(
-        superstep=0, kind="pull", lengths=lengths, starts=np.arange(64) * 40,
-        indices=np.zeros(64 * 40, dtype=np.uint32), key="rows",
-    )  # fmt: skip
+        superstep=0,
+        kind="pull",
+        lengths=lengths,
+        starts=np.arange(64) * 40,
+        indices=np.zeros(64 * 40, dtype=np.uint32),
+        key="rows",
+    )
     caches = CacheModel(GPUS["h100"], sms=1)
     model = SchedulerModel(GPUS["h100"], sms=1, caches=caches)
     model([visit])

@@ -104,9 +104,13 @@ def test_model_equals_the_lockstep_emulator_on_random_cases(first: int) -> None:
         case = lengths, starts, indices, threads = random_case(seed)
         shape = SimtLaunch(threads=threads)
         visit = RowVisit(
-            superstep=0, kind=("pull", "push")[seed % 2], lengths=lengths, starts=starts,
-            indices=indices, value_bytes=(1, 4, 8)[seed % 3],
-        )  # fmt: skip
+            superstep=0,
+            kind=("pull", "push")[seed % 2],
+            lengths=lengths,
+            starts=starts,
+            indices=indices,
+            value_bytes=(1, 4, 8)[seed % 3],
+        )
         requests = requests_of(visit, threads)
         assert set(requests) == set(MAPPINGS) - {"merge-path"}
         for mapping in MAPPINGS:
@@ -125,9 +129,15 @@ def test_greedy_placement_equals_a_search_of_all_slots(seed: int) -> None:
     rng = np.random.default_rng(seed)
     times = rng.integers(0, 6, int(rng.integers(0, 80))).astype(np.float64)
     gpu = Gpu(
-        name="tiny", num_sms=int(rng.integers(1, 6)), max_threads=2048, max_ctas=32,
-        registers=65536, register_unit=256, shared_bytes=1 << 16, reserved_bytes=0,
-    )  # fmt: skip
+        name="tiny",
+        num_sms=int(rng.integers(1, 6)),
+        max_threads=2048,
+        max_ctas=32,
+        registers=65536,
+        register_unit=256,
+        shared_bytes=1 << 16,
+        reserved_bytes=0,
+    )
     resident = int(rng.integers(1, 4))
     found = place(times, gpu, resident=resident)
     wanted = lockstep.schedule(times.tolist(), gpu.num_sms, resident)
@@ -137,8 +147,9 @@ def test_greedy_placement_equals_a_search_of_all_slots(seed: int) -> None:
 
 
 def test_static_placement_goes_round() -> None:
-    found = place(np.array([1.0, 2.0, 3.0] * 44 + [9.0]), GPUS["h100"], resident=8,
-                  policy="static")  # fmt: skip
+    found = place(
+        np.array([1.0, 2.0, 3.0] * 44 + [9.0]), GPUS["h100"], resident=8, policy="static"
+    )
     assert found.ctas.tolist() == [2] + [1] * 131
     assert found.busy[0] == 10.0
     assert found.idle_sms == 0
@@ -190,9 +201,16 @@ def test_bad_shapes_and_names_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("mapping", "launches"),
-    [("thread", 1), ("sub-warp", 1), ("warp", 1), ("block", 1), ("twc", 3), ("edge", 1),
-     ("merge-path", 1)],
-)  # fmt: skip
+    [
+        ("thread", 1),
+        ("sub-warp", 1),
+        ("warp", 1),
+        ("block", 1),
+        ("twc", 3),
+        ("edge", 1),
+        ("merge-path", 1),
+    ],
+)
 def test_launches_are_those_of_the_lists_that_hold_rows(
     mapping: str, launches: int
 ) -> None:
@@ -208,9 +226,13 @@ def test_launches_are_those_of_the_lists_that_hold_rows(
 def test_a_kernel_costs_what_the_report_says() -> None:
     """Figures of older reports were made with these."""
     assert SimtLaunch() == SimtLaunch(
-        threads=256, registers=32, shared_bytes=0, per_item=10.0, per_step=20.0,
+        threads=256,
+        registers=32,
+        shared_bytes=0,
+        per_item=10.0,
+        per_step=20.0,
         per_search=6.0,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,12 @@ def test_pages_of_rows_fault_in_the_superstep_that_touches_them() -> None:
 
     def visit(lengths: list[int]) -> RowVisit:
         return RowVisit(
-            superstep=0, kind="pull", lengths=np.array(lengths), starts=starts,
+            superstep=0,
+            kind="pull",
+            lengths=np.array(lengths),
+            starts=starts,
             indices=indices,
-        )  # fmt: skip
+        )
 
     # the first page; then the second row lies in two pages, of which one is new
     model([visit([1, 0, 0]), visit([0, 2, 0]), visit([1, 2, 0]), visit([5, 2, 5])])
@@ -89,8 +92,10 @@ def test_a_report_predicts_the_copies_of_a_run() -> None:
     steps = metrics["supersteps"]["value"]
     rows = metrics["row_bytes"]["value"]
     assert steps == 6
-    found = {name: metrics[f"predicted_transfer_{name}.host-driven"]
-             for name in ("count", "bytes", "seconds")}  # fmt: skip
+    found = {
+        name: metrics[f"predicted_transfer_{name}.host-driven"]
+        for name in ("count", "bytes", "seconds")
+    }
     assert found["count"]["value"] == 4 + 2 * steps
     assert found["bytes"]["value"] == 8 * 301 + rows + 2 * 8 * 300 + 8 * steps
     link = LINKS["H100 SXM"]

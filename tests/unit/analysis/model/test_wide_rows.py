@@ -24,9 +24,14 @@ def random_visit(seed: int, width: int, value_bytes: int) -> tuple[RowVisit, int
     size = int(starts[-1] + lengths[-1])
     indices = rng.integers(0, int(rng.choice([3, 50, 4000])), size).astype(np.int32)
     visit = RowVisit(
-        superstep=0, kind="pull", lengths=lengths, starts=starts, indices=indices,
-        width=width, value_bytes=value_bytes,
-    )  # fmt: skip
+        superstep=0,
+        kind="pull",
+        lengths=lengths,
+        starts=starts,
+        indices=indices,
+        width=width,
+        value_bytes=value_bytes,
+    )
     return visit, int(rng.choice([32, 64, 128]))
 
 
@@ -73,10 +78,14 @@ def test_requests_are_those_of_the_lockstep_emulator(width: int, value_bytes: in
         assert set(requests) == set(MAPPINGS) - {"merge-path"}
         for mapping, own in requests.items():
             told = {
-                "requests": own.requests, "lanes": own.lanes, "is": own.index_sectors,
-                "il": own.index_lines, "vs": own.value_sectors, "vl": own.value_lines,
+                "requests": own.requests,
+                "lanes": own.lanes,
+                "is": own.index_sectors,
+                "il": own.index_lines,
+                "vs": own.value_sectors,
+                "vl": own.value_lines,
                 "same": own.conflicts,
-            }  # fmt: skip
+            }
             assert told == expected(visit, mapping, threads), (mapping, seed)
             assert own.value_bytes == own.lanes * value_bytes
             assert own.index_bytes == own.lanes * 4
@@ -93,10 +102,16 @@ def test_a_warp_reads_a_row_of_a_line_in_four_sectors() -> None:
 
 def gather(nodes: Any, width: int, part: str = "gather") -> RowVisit:
     return RowVisit(
-        superstep=0, kind="pull", part=part, lengths=np.ones(len(nodes), np.int64),
-        starts=np.arange(len(nodes)), indices=nodes, width=width, value_bytes=4,
+        superstep=0,
+        kind="pull",
+        part=part,
+        lengths=np.ones(len(nodes), np.int64),
+        starts=np.arange(len(nodes)),
+        indices=nodes,
+        width=width,
+        value_bytes=4,
         mapping="warp",
-    )  # fmt: skip
+    )
 
 
 def test_parts_of_a_training_are_told_apart() -> None:

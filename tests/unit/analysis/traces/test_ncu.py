@@ -99,9 +99,17 @@ class Struct(ctypes.Structure):
 
 
 def made(fields: list[tuple[str, Any]], **values: Any) -> Any:
-    kind = type("Params", (Struct,), {
-        "_fields_": [("structSize", ctypes.c_size_t), ("pPriv", ctypes.c_void_p), *fields]
-    })  # fmt: skip
+    kind = type(
+        "Params",
+        (Struct,),
+        {
+            "_fields_": [
+                ("structSize", ctypes.c_size_t),
+                ("pPriv", ctypes.c_void_p),
+                *fields,
+            ]
+        },
+    )
     found = kind(**values)
     last = getattr(kind, fields[-1][0])
     found.structSize = last.offset + last.size
@@ -137,8 +145,12 @@ NAMES = ctypes.POINTER(ctypes.c_char_p)
 
 def begun(library: Any) -> Any:
     """Return CUPTI's handle for Hopper; no device is needed."""
-    fields = [("type", ctypes.c_int), ("chip", ctypes.c_char_p), ("avail", POINTER),
-              ("host", POINTER)]  # fmt: skip
+    fields = [
+        ("type", ctypes.c_int),
+        ("chip", ctypes.c_char_p),
+        ("avail", POINTER),
+        ("host", POINTER),
+    ]
     begin = made(fields, chip=b"GH100")
     assert library.cuptiProfilerHostInitialize(ctypes.byref(begin)) == 0
     return begin.host
@@ -149,8 +161,10 @@ def is_known(library: Any, host: Any, *metrics: str) -> bool:
     names = (ctypes.c_char_p * len(metrics))(*(name.encode() for name in metrics))
     wanted = made(
         [("host", POINTER), ("names", NAMES), ("count", SIZE)],
-        host=host, names=ctypes.cast(names, NAMES), count=len(metrics),
-    )  # fmt: skip
+        host=host,
+        names=ctypes.cast(names, NAMES),
+        count=len(metrics),
+    )
     code: int = library.cuptiProfilerHostConfigAddMetrics(ctypes.byref(wanted))
     return code == 0
 

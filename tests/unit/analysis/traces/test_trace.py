@@ -17,19 +17,37 @@ from tests.unit.analysis.schemas import violations
 
 
 def kernel(name: str, ts: float, dur: float, number: int, **args: Any) -> dict[str, Any]:
-    given = {"grid": [66, 2, 1], "block": [256, 1, 1], "correlation": number,
-             "registers per thread": 40, "stream": 7, **args}  # fmt: skip
+    given = {
+        "grid": [66, 2, 1],
+        "block": [256, 1, 1],
+        "correlation": number,
+        "registers per thread": 40,
+        "stream": 7,
+        **args,
+    }
     return {"ph": "X", "cat": "kernel", "name": name, "ts": ts, "dur": dur, "args": given}
 
 
 def launch(number: int, name: str = "cudaLaunchKernel") -> dict[str, Any]:
-    return {"ph": "X", "cat": "cuda_runtime", "name": name, "ts": 1.0, "dur": 1.0,
-            "args": {"correlation": number}}  # fmt: skip
+    return {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": name,
+        "ts": 1.0,
+        "dur": 1.0,
+        "args": {"correlation": number},
+    }
 
 
 def copy(name: str, ts: float, dur: float, size: int) -> dict[str, Any]:
-    return {"ph": "X", "cat": "gpu_memcpy", "name": name, "ts": ts, "dur": dur,
-            "args": {"bytes": size}}  # fmt: skip
+    return {
+        "ph": "X",
+        "cat": "gpu_memcpy",
+        "name": name,
+        "ts": ts,
+        "dur": dur,
+        "args": {"bytes": size},
+    }
 
 
 EVENTS = [
@@ -84,15 +102,22 @@ def test_its_report_has_every_key_and_says_what_is_lost(tmp_path: Path) -> None:
     metrics = {metric["name"]: metric for metric in report["metrics"]}
     assert metrics["lost_kernels"]["value"] == 1
     assert metrics["kernel_invocations"] == {
-        "name": "kernel_invocations", "value": 3, "unit": "launches", "source": "trace",
-        "exact": True, "reason": None,
-    }  # fmt: skip
+        "name": "kernel_invocations",
+        "value": 3,
+        "unit": "launches",
+        "source": "trace",
+        "exact": True,
+        "reason": None,
+    }
     assert metrics["ctas_per_sm"]["value"] == 3.0
     assert metrics["transfer_seconds"]["value"] == pytest.approx(50e-6)
     assert "no lanes" in metrics["lane_utilization"]["reason"]
     assert [row["name"] for row in report["operators"]] == [
-        "pull", "push", "copy DtoH", "copy HtoD"
-    ]  # fmt: skip
+        "pull",
+        "push",
+        "copy DtoH",
+        "copy HtoD",
+    ]
     assert any(
         "1 kernels were launched but" in f["text"] for f in report["verdict"]["findings"]
     )

@@ -42,12 +42,13 @@ FRAME = {"src": [0, 1, 2], "dst": [1, 2, 0], "weight": [0.5, 1.5, 2.5]}
         lambda: np.array(list(zip(*FRAME.values(), strict=True))),
         lambda: tuple(np.array(values) for values in FRAME.values()),
         lambda: list(zip(*FRAME.values(), strict=True)),
-        lambda: nx.DiGraph([(0, 1, {"weight": 0.5}), (1, 2, {"weight": 1.5}),
-                            (2, 0, {"weight": 2.5})]),
+        lambda: nx.DiGraph(
+            [(0, 1, {"weight": 0.5}), (1, 2, {"weight": 1.5}), (2, 0, {"weight": 2.5})]
+        ),
         lambda: scipy.sparse.coo_array(([0.5, 1.5, 2.5], ([0, 1, 2], [1, 2, 0]))),
         lambda: scipy.sparse.csr_matrix(([0.5, 1.5, 2.5], ([0, 1, 2], [1, 2, 0]))),
     ],
-)  # fmt: skip
+)
 def test_the_same_graph_from_every_object(make: Any) -> None:
     assert read(make()) == ([0, 1, 2], [1, 2, 0], {"weight": [0.5, 1.5, 2.5]})
 

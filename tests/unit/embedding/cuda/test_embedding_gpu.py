@@ -28,8 +28,12 @@ def outcomes() -> dict[str, dict[str, object]]:
 
     done = subprocess.run(
         [sys.executable, "-m", "tests.triton_sim.run_embedding", *CASES],
-        cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {row["case"]: row for row in rows}

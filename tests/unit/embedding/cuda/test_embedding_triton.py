@@ -27,9 +27,13 @@ def outcomes() -> dict[str, dict[str, Any]]:
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.triton_sim.run_embedding", *CASES],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=1800,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {row["case"]: row for row in rows}

@@ -92,8 +92,12 @@ def test_the_buffer_begins_anew_where_groups_change_and_only_there() -> None:
     whole = BucketSchedule(plain, {"n": 3}, Layout(), 0)
     assert whole.stretches() == [slice(0, 6)]
     assert whole.stretches(4) == [slice(4, 6)]
-    grouped = [step(2 * turn + k, phase, turn) for phase in range(2) for turn in range(2)
-               for k in range(2)]  # fmt: skip
+    grouped = [
+        step(2 * turn + k, phase, turn)
+        for phase in range(2)
+        for turn in range(2)
+        for k in range(2)
+    ]
     schedule = BucketSchedule(grouped, {"n": 4}, Layout(), 0)
     assert schedule.stretches() == [slice(k, k + 2) for k in (0, 2, 4, 6)]
     assert schedule.stretches(3) == [slice(3, 4), slice(4, 6), slice(6, 8)]

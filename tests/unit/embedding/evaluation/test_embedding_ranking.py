@@ -129,8 +129,9 @@ def test_everything_that_is_said_equals_plain_python(run: Given) -> None:
     near(told["head"], [one for one in asked if one.side == "head"])
     near(told["tail"], [one for one in asked if one.side == "tail"])
     groups: dict[str, dict[str, Any]] = {
-        "by_relation": defaultdict(list), "by_degree": defaultdict(list)
-    }  # fmt: skip
+        "by_relation": defaultdict(list),
+        "by_degree": defaultdict(list),
+    }
     for one in asked:
         is_twice = one.relation == "one"
         name = f"{one.edge_type}/{one.relation}" if is_twice else one.relation
@@ -158,10 +159,11 @@ def test_categories_have_both_sides(run: Given, monkeypatch: pytest.MonkeyPatch)
     assert list(found) == ["1-1", "1-n", "n-1"]
     for category, group in found.items():
         own = [
-            one for one in asked
+            one
+            for one in asked
             if names.get(one.relation, names.get(f"{one.edge_type}/{one.relation}"))
             == category
-        ]  # fmt: skip
+        ]
         near(group, own)
         for side in ("head", "tail"):
             near(group[side], [one for one in own if one.side == side])
@@ -378,8 +380,10 @@ def test_shares_of_the_candidates_merge_to_the_whole(
     ]
     options: dict[str, Any] = {
         "samples": list(map(np.sort, drawn[0])) if is_sampled else None,
-        "negatives": drawn[1], "threads": 1, "progress": SILENT,
-    }  # fmt: skip
+        "negatives": drawn[1],
+        "threads": 1,
+        "progress": SILENT,
+    }
     for relations in run.model:
         (edges,) = held_out_edges(run.graph, [relations], "test")
         for is_tail in (True, False):

@@ -100,10 +100,18 @@ def _write_line(folder: Path) -> None:
 
 
 SETTINGS = [
-    "dim=4", "epochs=300", "operator=translation", "init_scale=0.5", "lr=0.3",
-    "loss=ranking", "margin=1.0", "batch_size=20", "num_batch_negatives=10",
-    "num_uniform_negatives=30", "deterministic=true",
-]  # fmt: skip
+    "dim=4",
+    "epochs=300",
+    "operator=translation",
+    "init_scale=0.5",
+    "lr=0.3",
+    "loss=ranking",
+    "margin=1.0",
+    "batch_size=20",
+    "num_batch_negatives=10",
+    "num_uniform_negatives=30",
+    "deterministic=true",
+]
 
 
 def _settings(*more: str) -> list[str]:
@@ -126,9 +134,12 @@ def test_a_comparator_outside_the_package_does_all_that_ours_do(site: Path) -> N
 
 def test_losses_and_operators_outside_the_package_train(site: Path) -> None:
     settings = _settings(
-        "loss=squared_hinge", "operator=exponential", "comparator=negative_l1",
-        "reciprocal=true", "bias=true",
-    )  # fmt: skip
+        "loss=squared_hinge",
+        "operator=exponential",
+        "comparator=negative_l1",
+        "reciprocal=true",
+        "bias=true",
+    )
     run(site, "train", "embedding", "graph", "-o", "all", "--json", *settings)
     metrics = json.loads(run(site, "evaluate", "all", "--json"))["metrics"]
     assert metrics["mrr"] > 0.4
@@ -175,13 +186,17 @@ def _plain(query: object) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ComparatorSpec(name="half", score=_plain),
-         "comparator 'half': expected the functions score and gradient"),
+        (
+            lambda: ComparatorSpec(name="half", score=_plain),
+            "comparator 'half': expected the functions score and gradient",
+        ),
         (lambda: LossSpec(name="half"), "loss 'half': expected the function query_loss"),
-        (lambda: OperatorSpec(name="half", apply=_plain),
-         "operator 'half': expected the functions apply and gradient"),
+        (
+            lambda: OperatorSpec(name="half", apply=_plain),
+            "operator 'half': expected the functions apply and gradient",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_spec_says_what_it_lacks(make: "type[object]", said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         make()
@@ -198,9 +213,12 @@ def test_what_does_not_compile_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("key", "given", "nearest"),
-    [("comparator", "cosine", "cos"), ("loss", "sofmax", "softmax"),
-     ("operator", "translate", "translation")],
-)  # fmt: skip
+    [
+        ("comparator", "cosine", "cos"),
+        ("loss", "sofmax", "softmax"),
+        ("operator", "translate", "translation"),
+    ],
+)
 def test_a_name_that_there_is_not_is_answered(key: str, given: str, nearest: str) -> None:
     with pytest.raises(UnknownNameError, match=f"did you mean '{nearest}'"):
         EmbeddingConfig(**{key: given})  # type: ignore[arg-type]

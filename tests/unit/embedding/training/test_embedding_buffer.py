@@ -72,9 +72,15 @@ def test_every_order_trains_types_with_other_numbers_of_partitions(
     shop: Graph, tmp_path: Path, order: Any
 ) -> None:
     config = EmbeddingConfig(
-        dim=8, epochs=2, batch_size=40, num_batch_negatives=20, num_uniform_negatives=10,
-        bucket_order=order, buffer_partitions=3, checkpoint_seconds=9.0,
-    )  # fmt: skip
+        dim=8,
+        epochs=2,
+        batch_size=40,
+        num_batch_negatives=20,
+        num_uniform_negatives=10,
+        bucket_order=order,
+        buffer_partitions=3,
+        checkpoint_seconds=9.0,
+    )
     metrics = train(shop, config, tmp_path / "run").metrics
     assert metrics["bucket_order"] == order
     assert metrics["buffer_partitions"] == 3  # of 3 for users and 2 for items

@@ -261,9 +261,12 @@ def test_masks_equal_brute_force(
         for i in range(n):
             found = masks.positions[masks.starts[i] : masks.starts[i + 1]]
             wanted = mask_by_hand(
-                edges, side, int(rows[i] + offsets[query]), int(codes[i]),
+                edges,
+                side,
+                int(rows[i] + offsets[query]),
+                int(codes[i]),
                 nodes + offsets[answer],
-            )  # fmt: skip
+            )
             assert sorted(found.tolist()) == wanted
             num_masked += len(wanted)
     assert num_masked > 20
@@ -304,9 +307,12 @@ def test_the_hardest_candidates_count(first: int) -> None:
     positives = np.diag(scores).copy()
     masks = Masks(np.array([0, 2, 2, 2, 2, 2, 4]), np.array([1, 19, 19, 20], np.int32))
     counting = CandidateWeights(
-        masks, np.array([0, num_uniform, num_uniform + num_drawn]),
-        np.array([0, num_kept]), True, np.empty(0, np.float32),
-    )  # fmt: skip
+        masks,
+        np.array([0, num_uniform, num_uniform + num_drawn]),
+        np.array([0, num_kept]),
+        True,
+        np.empty(0, np.float32),
+    )
     wanted = scores.astype(np.float64)
     wanted[[0, 0, 5, 5], [1, 19, 19, 20]] = -np.inf
     beats = 1 / (1 + np.exp(positives[:, None] - wanted[:, hard]))

@@ -41,9 +41,10 @@ def test_a_budget_gives_the_largest_buffer_that_fits_beside_its_spare_place(
     for capacity in range(2, 9):
         exactly = found.memory_bytes(layout_of(capacity, prefetch=True))
         assert found.choose(exactly, is_stated=True).capacity == max(
-            c for c in range(2, 9)
+            c
+            for c in range(2, 9)
             if found.memory_bytes(layout_of(c, prefetch=True)) <= exactly
-        )  # fmt: skip
+        )
         assert found.choose(exactly - 1, is_stated=True).capacity < capacity or (
             capacity == 2
         )
@@ -228,8 +229,10 @@ def test_the_peak_of_memory_stays_within_the_budget(tmp_path: Path) -> None:
     script.write_text(textwrap.dedent(MEASURED))
     ended = subprocess.run(
         [sys.executable, "-P", str(script), str(tmp_path)],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert ended.returncode == 0, ended.stderr
     capacities, peaks = [], []
     for line in ended.stdout.splitlines():

@@ -27,9 +27,11 @@ def planned(**attributes: Any) -> ProgramPlan:
         return message
 
     known = {
-        "value": gs.state("float64"), "message": message, "update": update,
+        "value": gs.state("float64"),
+        "message": message,
+        "update": update,
         "combine": gs.minimum,
-    }  # fmt: skip
+    }
     kind: type[gs.VertexProgram] = type("Given", (gs.VertexProgram,), known | attributes)
     return plan_of(spec_of(kind), {})
 

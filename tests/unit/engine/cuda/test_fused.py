@@ -19,20 +19,35 @@ from tests.cuda_sim.simulate import outcomes
 
 # fused, the same one superstep after another, and how many times fewer launches at least
 PAIRS = (
-    ("bfs.BreadthFirst:fused:graph=path",
-     "bfs.BreadthFirst:thread:graph=path:max_fused=1", 30),
-    ("sssp.ShortestPaths:fused:graph=path:blocks=2",
-     "sssp.ShortestPaths:thread:graph=path:blocks=2:max_fused=1", 10),
-    ("wcc.WeakComponents:fused:graph=path",
-     "wcc.WeakComponents:thread:graph=path:max_fused=1", 20),
+    (
+        "bfs.BreadthFirst:fused:graph=path",
+        "bfs.BreadthFirst:thread:graph=path:max_fused=1",
+        30,
+    ),
+    (
+        "sssp.ShortestPaths:fused:graph=path:blocks=2",
+        "sssp.ShortestPaths:thread:graph=path:blocks=2:max_fused=1",
+        10,
+    ),
+    (
+        "wcc.WeakComponents:fused:graph=path",
+        "wcc.WeakComponents:thread:graph=path:max_fused=1",
+        20,
+    ),
     ("pagerank.PageRank:fused:iterations=12", "pagerank.PageRank:warp:iterations=12", 5),
-)  # fmt: skip
+)
 ALONE = (
-    "pagerank.PageRank:fused:tolerance=0.01:blocks=2", "Ranks:fused:blocks=2", "Hops:fused",
-    "Components:fused:blocks=2", "Widths:fused", "Distances:fused:blocks=9",
-    "Doublings:fused:blocks=2", "Lottery:fused", "Parents:fused",
+    "pagerank.PageRank:fused:tolerance=0.01:blocks=2",
+    "Ranks:fused:blocks=2",
+    "Hops:fused",
+    "Components:fused:blocks=2",
+    "Widths:fused",
+    "Distances:fused:blocks=9",
+    "Doublings:fused:blocks=2",
+    "Lottery:fused",
+    "Parents:fused",
     "Distances:auto:graph=path:max_supersteps=9",
-)  # fmt: skip
+)
 CASES = (*(case for pair in PAIRS for case in pair[:2]), *ALONE)
 
 

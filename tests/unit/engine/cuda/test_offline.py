@@ -45,8 +45,11 @@ def test_kernels_spill_nothing(name: str, kernel: str) -> None:
     # a process of its own: compiling without a driver replaces a function of numba-cuda
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, name],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [line.split() for line in done.stdout.splitlines()]
     assert kernel in [row[0] for row in rows]

@@ -13,16 +13,29 @@ from tests.cuda_sim.simulate import ROOT, outcomes
 pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
 
 CASES = (
-    "Distances:twc", "Distances:edge", "Hops:warp", "Hops:block", "Components:thread",
-    "Components:auto", "Ranks:warp", "Ranks:edge", "Communities:thread",
-    "Communities:block", "Parents:warp", "Parents:twc", "Widths:thread", "Lottery:warp",
-)  # fmt: skip
+    "Distances:twc",
+    "Distances:edge",
+    "Hops:warp",
+    "Hops:block",
+    "Components:thread",
+    "Components:auto",
+    "Ranks:warp",
+    "Ranks:edge",
+    "Communities:thread",
+    "Communities:block",
+    "Parents:warp",
+    "Parents:twc",
+    "Widths:thread",
+    "Lottery:warp",
+)
 MORE = (
-    "Ranks:thread:device_memory=5600", "Hops:twc:device_memory=4600",
-    "Components:thread:device_memory=6704", "Communities:twc:blocks=2",
+    "Ranks:thread:device_memory=5600",
+    "Hops:twc:device_memory=4600",
+    "Components:thread:device_memory=6704",
+    "Communities:twc:blocks=2",
     "Distances:warp:graph=path:max_fused=1",
     "Distances:warp:graph=path:max_fused=16",
-)  # fmt: skip
+)
 
 SHUFFLED = tuple(
     f"{case}:graph=wide:blocks=400:max_supersteps=2:shuffle=1"
@@ -31,10 +44,12 @@ SHUFFLED = tuple(
 """Hundreds of blocks, which no card runs in the order of their numbers."""
 
 SHIPPED = (
-    "min_cut.MinimumCut:warp:max_supersteps=9", "scc.StrongComponents:thread",
+    "min_cut.MinimumCut:warp:max_supersteps=9",
+    "scc.StrongComponents:thread",
     "belief_propagation.BeliefPropagation:thread:max_supersteps=3",
-    "matching.Matching:thread:max_supersteps=6", "k_core.KCore:twc",
-)  # fmt: skip
+    "matching.Matching:thread:max_supersteps=6",
+    "k_core.KCore:twc",
+)
 
 
 def outcome(case: str) -> dict[str, Any]:
@@ -67,9 +82,11 @@ def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
 
 
 CLOCKED = (
-    "Ranks:warp:clocks=1:blocks=2", "Hops:warp:clocks=1", "Distances:edge:clocks=1",
+    "Ranks:warp:clocks=1:blocks=2",
+    "Hops:warp:clocks=1",
+    "Distances:edge:clocks=1",
     "Communities:block:clocks=1",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("case", CLOCKED)

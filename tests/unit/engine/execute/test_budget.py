@@ -150,8 +150,13 @@ def test_rows_in_files_pass_where_copies_do_not(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [
-        "streamed", "50000", "mapped", "50000", "copied", "failed"
-    ]  # fmt: skip
+        "streamed",
+        "50000",
+        "mapped",
+        "50000",
+        "copied",
+        "failed",
+    ]
 
 
 def test_explain_tells_messages_storage_and_kernels(graph: Graph) -> None:

@@ -132,9 +132,12 @@ def test_a_resumed_run_ends_like_an_unbroken_one(
 def broken_off(graph: Graph | Topology, folder: Path) -> None:
     with pytest.raises(StoppedError):
         run(
-            PageRank(iterations=9), graph, checkpoint=folder, checkpoint_every=2,
+            PageRank(iterations=9),
+            graph,
+            checkpoint=folder,
+            checkpoint_every=2,
             progress=StopAfter(5),
-        )  # fmt: skip
+        )
 
 
 def resumed(program: gs.VertexProgram, graph: Graph | Topology, folder: Path) -> None:
@@ -176,9 +179,12 @@ def test_a_changed_program_is_refused(graph: Graph, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     with pytest.raises(StoppedError):
         run(
-            named(0.5), graph, checkpoint=folder, checkpoint_every=1,
+            named(0.5),
+            graph,
+            checkpoint=folder,
+            checkpoint_every=1,
             progress=StopAfter(3),
-        )  # fmt: skip
+        )
     with pytest.raises(ConfigError, match="it has another program's source"):
         resumed(named(0.25)(), graph, folder)
 

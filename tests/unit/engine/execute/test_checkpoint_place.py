@@ -36,9 +36,14 @@ def graph(tmp_path: Path) -> Graph:
 def stopped(graph: Graph, place: str, steps: int, **options: Any) -> None:
     with pytest.raises(StoppedError):
         run(
-            PROGRAM, graph, checkpoint=place, checkpoint_every=2, num_threads=1,
-            progress=StopAfter(steps), **options,
-        )  # fmt: skip
+            PROGRAM,
+            graph,
+            checkpoint=place,
+            checkpoint_every=2,
+            num_threads=1,
+            progress=StopAfter(steps),
+            **options,
+        )
 
 
 def test_a_run_goes_on_from_there(bucket: Bucket, graph: Graph) -> None:
@@ -158,9 +163,14 @@ def test_workers_write_and_read_one_checkpoint(bucket: Bucket, graph: Graph) -> 
     names = {it.partition("/")[0] for it in bucket.names("kept")}
     assert names == {"checkpoint.json", head["folder"]}
     again, parts = run_by_workers(
-        "pagerank", graph.path, options, 2, checkpoint=place, checkpoint_every=4,
+        "pagerank",
+        graph.path,
+        options,
+        2,
+        checkpoint=place,
+        checkpoint_every=4,
         resume=True,
-    )  # fmt: skip
+    )
     assert again.equals(expected)
     assert not any(part.get("steps") for part in parts)  # all of it was there
     message = r"cannot be resumed: it has the parts of 2 \(workers\), this run has 1; rem"

@@ -258,9 +258,12 @@ def test_partitions_without_senders_are_not_read(tmp_path: Path) -> None:
     # two rings that no edge joins, each a partition of its own
     rings = [(a + k, a + (k + 1) % 128) for a in (0, 128) for k in range(128)]
     graph = make_store(
-        tmp_path / "graph", edge_chunk(rings), partitions=2, partitioner="range",
+        tmp_path / "graph",
+        edge_chunk(rings),
+        partitions=2,
+        partitioner="range",
         order="original",
-    ).graph  # fmt: skip
+    ).graph
     topology = Topology.of(graph)
     assert graph.offsets("node").tolist() == [0, 128, 256]
     rows = StreamRows(topology, {})

@@ -119,9 +119,11 @@ def test_tiny_and_huge_weights_share_like_others(scale: float, dtype: str) -> No
     scores = [
         pagerank(
             Topology.from_edges(source, target, 5, weight=given), weighted=True, dtype=dtype
-        ).table["value"].to_numpy()
+        )
+        .table["value"]
+        .to_numpy()
         for given in (weight, weight * scale, mixed)
-    ]  # fmt: skip
+    ]
     assert scores[0].sum() == pytest.approx(1)
     for found in scores[1:]:
         assert found == pytest.approx(scores[0], rel=1e-5 if dtype == "float32" else 1e-12)

@@ -76,9 +76,14 @@ def test_surveys_find_what_walks_do_not() -> None:
     for seed in range(3):
         truth = np.random.default_rng(seed).integers(0, 2, 2000, dtype=np.int8)
         walk_sat(
-            formula.clauses, formula.literals, *formula.by_literal, truth, 0.5, flips,
+            formula.clauses,
+            formula.literals,
+            *formula.by_literal,
+            truth,
+            0.5,
+            flips,
             np.uint64(seed),
-        )  # fmt: skip
+        )
         left.append(int(formula.unsatisfied(truth).sum()))
     found = survey_propagation(graph, fraction=0.04, flips=flips)
     assert found.result is not None

@@ -90,9 +90,12 @@ def test_distances_are_those_of_scipy_bit_for_bit(
     [{}, {"MOST_TEAM_NODES": 40}, {"TEAM_NODES": 60}, {"NUM_BINS": 40}, {"POOL_SHARE": 0}],
 )
 def test_threads_that_go_from_bin_to_bin_find_them_too(
-    kind: str, num_threads: int, changes: dict[str, int], rng: np.random.Generator,
+    kind: str,
+    num_threads: int,
+    changes: dict[str, int],
+    rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     around = np.arange(2000)  # distances are long
     src = np.repeat(around, 20)
     dst = (src + np.tile(np.arange(-6, 14), 2000)) % 2000
@@ -174,9 +177,11 @@ def test_frontiers_with_too_many_copies_of_nodes_are_gathered_anew(
 @pytest.mark.parametrize("first_limit", [4.0, np.inf])
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_rows_longer_than_the_room_for_light_edges(
-    num_threads: int, first_limit: float, rng: np.random.Generator,
+    num_threads: int,
+    first_limit: float,
+    rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     hubs, n = 3, 4 * kernels.ROOM
     src = np.concatenate([np.repeat(np.arange(hubs), n), rng.integers(0, n, n)])
     dst = np.concatenate([np.tile(np.arange(n), hubs), rng.integers(0, n, n)])

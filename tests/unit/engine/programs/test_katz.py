@@ -86,8 +86,9 @@ def test_an_alpha_very_close_to_the_bound_converges_as_the_error_advises() -> No
     assert done.to_numpy()["value"][0] == pytest.approx(2.9996 / (1 - 4 * 0.4999**2))
 
 
-@pytest.mark.parametrize("settings", [{"alpha": float("nan")}, {"beta": float("inf")},
-                                      {"tolerance": 0.0}])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings", [{"alpha": float("nan")}, {"beta": float("inf")}, {"tolerance": 0.0}]
+)
 def test_numbers_that_mean_nothing_are_refused(settings: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(settings))} is .* expected"):
         run("katz", star(), **settings)

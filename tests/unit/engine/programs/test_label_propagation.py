@@ -84,15 +84,22 @@ def test_labels_of_types_with_the_same_ids_stay_apart_in_every_partition(
 
     likes = edge_chunk([(0, 0), (1, 1), (2, 2)], EdgeType("user", "likes", "item"))
     make_store(
-        tmp_path / "store", labels("user", 7, None, 5), labels("item", None, 3, None),
-        likes, partitions=2,
-    )  # fmt: skip
+        tmp_path / "store",
+        labels("user", 7, None, 5),
+        labels("item", None, 3, None),
+        likes,
+        partitions=2,
+    )
     found = run("label_propagation", Topology.of(tmp_path / "store")).table.to_pydict()
     kinds = [str(kind) for kind in found["type"]]
     assert dict(zip(zip(kinds, found["id"], strict=True), found["value"], strict=True)) == {
-        ("user", 0): 7, ("user", 1): 3, ("user", 2): 5,
-        ("item", 0): 7, ("item", 1): 3, ("item", 2): 5,
-    }  # fmt: skip
+        ("user", 0): 7,
+        ("user", 1): 3,
+        ("user", 2): 5,
+        ("item", 0): 7,
+        ("item", 1): 3,
+        ("item", 2): 5,
+    }
 
 
 def test_a_negative_label_of_a_store_is_named(tmp_path: Path) -> None:

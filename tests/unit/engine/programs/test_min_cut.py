@@ -80,8 +80,9 @@ def test_a_grid_with_random_capacities(is_directed: bool) -> None:
 
 def test_capacities_of_very_different_size() -> None:
     edges = [("s", "a", 1e7), ("a", "t", 1e-3), ("s", "b", 1e-3), ("b", "t", 1e7)]
-    result = run("min_cut", SmallGraph(["s", "a", "b", "t"], edges, True),
-                 source="s", target="t")  # fmt: skip
+    result = run(
+        "min_cut", SmallGraph(["s", "a", "b", "t"], edges, True), source="s", target="t"
+    )
     assert result.result == pytest.approx(2e-3)
     assert values(result) == {"s": True, "a": True, "b": False, "t": False}
 

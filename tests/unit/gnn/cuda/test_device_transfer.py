@@ -126,18 +126,26 @@ def test_a_parcel_holds_arrays_of_all_kinds() -> None:
 def test_a_cache_holds_the_hottest_and_names_the_others() -> None:
     scores = np.array([1.0, 9.0, 2.0, 9.0, 5.0])
     cache = DeviceCache(
-        "paper", scores, 2, 3 * 8 + 7, lambda n: np.stack([n, n], 1).astype(np.float32),
+        "paper",
+        scores,
+        2,
+        3 * 8 + 7,
+        lambda n: np.stack([n, n], 1).astype(np.float32),
         torch.device("cpu"),
-    )  # fmt: skip
+    )
     assert cache.table.tolist() == [[1, 1], [3, 3], [4, 4]]
     where, missing = cache.split(np.array([3, 0, 4, 0, 2, 1]))
     assert where.tolist() == [1, -1, 2, -2, -3, 0]
     assert missing.tolist() == [0, 0, 2]
     assert (cache.num_found, cache.num_asked) == (3, 6)
     everything = DeviceCache(
-        "paper", scores, 1, 1 << 20, lambda n: n[:, None].astype(np.float32),
+        "paper",
+        scores,
+        1,
+        1 << 20,
+        lambda n: n[:, None].astype(np.float32),
         torch.device("cpu"),
-    )  # fmt: skip
+    )
     assert everything.table[:, 0].tolist() == [0, 1, 2, 3, 4]
 
 

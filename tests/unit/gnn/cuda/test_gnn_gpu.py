@@ -28,8 +28,12 @@ def outcomes() -> list[dict[str, Any]]:
 
     done = subprocess.run(
         [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES, *TRAININGS],
-        cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 

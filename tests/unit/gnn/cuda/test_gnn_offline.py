@@ -32,8 +32,12 @@ def compiled(case: str) -> list[list[str]]:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, case],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [line.split(maxsplit=4) for line in done.stdout.splitlines()]
     assert len({row[4].rsplit(": ")[1] for row in rows}) == NUM_KERNELS

@@ -24,9 +24,13 @@ def outcomes() -> dict[str, dict[str, Any]]:
     """Run all cases in one process."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES, *TRAININGS, *CHECKS],
-        cwd=ROOT, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True,
-        text=True, timeout=1800, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {row["case"]: row for row in rows}

@@ -7,7 +7,9 @@ import pytest
 from graphsys.gnn.data.adaptive_prefetch import ADAPTS, AdaptivePrefetch
 
 
-def went(pace: AdaptivePrefetch, count: int, make_s: float, use_s: float, lock: Any) -> list[int]:
+def went(
+    pace: AdaptivePrefetch, count: int, make_s: float, use_s: float, lock: Any
+) -> list[int]:
     """Make and use batches, which take so long each, while they hold a lock.
 
     With a lock that others wait for, a thread of its own makes them thrice as slowly.

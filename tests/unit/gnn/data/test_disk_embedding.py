@@ -47,9 +47,12 @@ def bare(tmp_path: Path) -> Graph:
     nodes = NodeChunk(ids=np.arange(NUM_NODES), columns=columns)
     times = np.arange(len(pairs)) % NUM_NODES
     make_store(
-        tmp_path / "bare", nodes, edge_chunk(pairs, time=times), is_directed=False,
+        tmp_path / "bare",
+        nodes,
+        edge_chunk(pairs, time=times),
+        is_directed=False,
         partitions=3,
-    )  # fmt: skip
+    )
     return Graph(tmp_path / "bare")
 
 
@@ -62,9 +65,10 @@ def words(tmp_path: Path) -> Graph:
         "split": pa.array(["train", "valid", "train"] * 20),
     }
     nodes = NodeChunk(
-        ids=np.arange(NUM_NODES), columns=columns,
+        ids=np.arange(NUM_NODES),
+        columns=columns,
         features={"words": pa.array(bags, pa.large_list(pa.uint32()))},
-    )  # fmt: skip
+    )
     pairs = [(v, (v + 3) % NUM_NODES) for v in range(NUM_NODES)]
     make_store(tmp_path / "words", nodes, edge_chunk(pairs), is_directed=False)
     return Graph(tmp_path / "words")
@@ -172,11 +176,14 @@ def test_a_run_learns_and_is_used_with_its_best_rows(bare: Graph, tmp_path: Path
     assert gnn.evaluate(tmp_path / "run", split="valid", memory="4GB")["metrics"] == found
 
 
-@pytest.mark.parametrize(("stop", "changes"), [
-    (5, {"eval_every": 1, "keep": "best"}),
-    (9, {"accumulate": 2}),
-    (7, {"sampler": "temporal"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stop", "changes"),
+    [
+        (5, {"eval_every": 1, "keep": "best"}),
+        (9, {"accumulate": 2}),
+        (7, {"sampler": "temporal"}),
+    ],
+)
 def test_resumed_run_is_equal_bit_by_bit(
     bare: Graph, tmp_path: Path, stop: int, changes: dict[str, Any]
 ) -> None:
@@ -192,17 +199,24 @@ def test_resumed_run_is_equal_bit_by_bit(
     files = {f.relative_to(tmp_path / "run").as_posix() for f in tmp_path.rglob("run/**/*")}
     assert set(state.files) < files
     assert files - set(state.files) <= {
-        "run.json", "config.toml", ".lock", "rows", "rows/node"
-    }  # fmt: skip
+        "run.json",
+        "config.toml",
+        ".lock",
+        "rows",
+        "rows/node",
+    }
 
 
 def test_overwriting_leaves_nothing_of_the_old_run(bare: Graph, tmp_path: Path) -> None:
     gnn.train(bare, on_disk(), tmp_path / "run")
     with pytest.raises(StoppedError):
         gnn.train(
-            bare, on_disk(epochs=4, checkpoint_seconds=0), tmp_path / "run",
-            overwrite=True, progress=StopAfter(3),
-        )  # fmt: skip
+            bare,
+            on_disk(epochs=4, checkpoint_seconds=0),
+            tmp_path / "run",
+            overwrite=True,
+            progress=StopAfter(3),
+        )
     report = gnn.train(bare, on_disk(epochs=2), tmp_path / "run", overwrite=True)
     assert report.epochs == 2
     assert gnn.evaluate(tmp_path / "run")["metrics"]["num_nodes"] > 0
@@ -236,15 +250,22 @@ def test_memory_stays_below_the_table(
     }
     pairs = rng.integers(0, num_nodes, (100_000, 2)).tolist()
     make_store(
-        tmp_path / "g", NodeChunk(ids=np.arange(num_nodes), columns=columns),
-        edge_chunk(pairs), partitions=2,
-    )  # fmt: skip
+        tmp_path / "g",
+        NodeChunk(ids=np.arange(num_nodes), columns=columns),
+        edge_chunk(pairs),
+        partitions=2,
+    )
     del pairs, columns
     graph = Graph(tmp_path / "g")
     config = on_disk(
-        dim=dim, epochs=1, batch_size=2000, eval_every=1, keep="best",
-        checkpoint_seconds=1.0, prefetch=1,
-    )  # fmt: skip
+        dim=dim,
+        epochs=1,
+        batch_size=2000,
+        eval_every=1,
+        keep="best",
+        checkpoint_seconds=1.0,
+        prefetch=1,
+    )
     gnn.train(bare, config, tmp_path / "first")  # kernels, and what torch imports
     gnn.evaluate(tmp_path / "first", split="valid")
     release_free_memory()

@@ -82,10 +82,17 @@ def test_a_part_of_the_edges_is_trained_on(
 ) -> None:
     monkeypatch.setattr(positive_pairs, "MOST_IN_MEMORY", 1000)
     config = gs.gnn.GnnConfig(
-        task="link_prediction", model="sage", dim=8, fanouts=(3, 3), epochs=2,
-        batch_size=100, num_negatives=20, epoch_batches=5, eval_every=0,
+        task="link_prediction",
+        model="sage",
+        dim=8,
+        fanouts=(3, 3),
+        epochs=2,
+        batch_size=100,
+        num_negatives=20,
+        epoch_batches=5,
+        eval_every=0,
         deterministic=True,
-    )  # fmt: skip
+    )
     found = [gs.gnn.train(graph, config, tmp_path / name) for name in "ab"]
     assert found[0].epochs == 2
     assert found[0].metrics["batches"] == 10

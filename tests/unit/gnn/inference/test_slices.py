@@ -38,9 +38,16 @@ def test_rows_of_some_nodes_are_those_of_all(
     ring: gs.Graph, tmp_path: Path, model: str
 ) -> None:
     config = gnn.GnnConfig(
-        task="link_prediction", model=model, dim=8, epochs=1, batch_size=512,
-        epoch_batches=2, num_negatives=8, eval_every=0, fanouts=(2, 2),
-    )  # fmt: skip
+        task="link_prediction",
+        model=model,
+        dim=8,
+        epochs=1,
+        batch_size=512,
+        epoch_batches=2,
+        num_negatives=8,
+        eval_every=0,
+        fanouts=(2, 2),
+    )
     gnn.train(ring, config, tmp_path / "run")
     wanted = [1500, 7, 2999, 7]
     whole = gnn.predict(tmp_path / "run").to_pandas().set_index("id")["embedding"]
@@ -57,9 +64,15 @@ def test_rows_of_some_nodes_are_those_of_all(
 def test_types_that_are_not_read_are_left_out(tmp_path: Path) -> None:
     graph = build("demo", tmp_path / "demo").graph
     config = gnn.GnnConfig(
-        task="link_prediction", model="rgcn", dim=8, epochs=1, epoch_batches=2,
-        edge_type=graph.edge_type_name(graph.edge_types[0]), num_negatives=8, eval_every=0,
-    )  # fmt: skip
+        task="link_prediction",
+        model="rgcn",
+        dim=8,
+        epochs=1,
+        epoch_batches=2,
+        edge_type=graph.edge_type_name(graph.edge_types[0]),
+        num_negatives=8,
+        eval_every=0,
+    )
     gnn.train(graph, config, tmp_path / "run")
     whole = gnn.predict(tmp_path / "run").to_pandas().set_index("id")["embedding"]
     some = whole.index[:3].tolist()

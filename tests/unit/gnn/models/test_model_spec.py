@@ -13,9 +13,23 @@ from tests.conftest import ROOT
 from tests.packages import install, run
 
 OURS = [
-    "edgebank", "evolving", "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "jodie",
-    "lightgcn", "pinsage", "recency", "rgcn", "sage", "tgn",
-]  # fmt: skip
+    "edgebank",
+    "evolving",
+    "gat",
+    "gatne",
+    "gatv2",
+    "gcn",
+    "gin",
+    "han",
+    "hgt",
+    "jodie",
+    "lightgcn",
+    "pinsage",
+    "recency",
+    "rgcn",
+    "sage",
+    "tgn",
+]
 
 
 @pytest.mark.parametrize("name", OURS)

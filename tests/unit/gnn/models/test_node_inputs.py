@@ -17,9 +17,11 @@ def test_each_type_adds_its_own_features_and_others_nothing(tmp_path: Path) -> N
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     items = NodeChunk(ids=np.array([10, 11, 12]), node_type="item", features={"x": x})
     edges = EdgeChunk(
-        src=np.array([1, 2, 1]), dst=np.array([10, 11, 12]),
-        edge_type=EdgeType("user", "buys", "item"), columns={"time": np.array([1, 2, 3])},
-    )  # fmt: skip
+        src=np.array([1, 2, 1]),
+        dst=np.array([10, 11, 12]),
+        edge_type=EdgeType("user", "buys", "item"),
+        columns={"time": np.array([1, 2, 3])},
+    )
     with ingest(ListSource([items, edges]), tmp_path / "g").graph as graph:
         events = read_events(graph, config_of("tgn", valid_share=0, test_share=0))
         inputs = NodeInputs(events, 4)

@@ -36,9 +36,13 @@ def test_messages_of_a_function_are_reduced_by_row(reduce: Any) -> None:
     rows, _ = random_rows()
     x, y, w = values(NUM_SRC, 4), values(NUM_DST, 4), values(rows.num_edges)
     found = gnn.update_all(
-        rows, lambda e: torch.tanh(e.src("x") - e.dst("y")) * e.edge("w")[:, None], reduce,
-        src={"x": x}, dst={"y": y}, edge={"w": w},
-    )  # fmt: skip
+        rows,
+        lambda e: torch.tanh(e.src("x") - e.dst("y")) * e.edge("w")[:, None],
+        reduce,
+        src={"x": x},
+        dst={"y": y},
+        edge={"w": w},
+    )
     src, dst = ends(rows)
     wanted = by_hand(rows, torch.tanh(x[src] - y[dst]) * w[:, None], reduce)
     assert torch.allclose(found, wanted)
@@ -87,9 +91,11 @@ def test_a_layer_written_by_hand_is_gat() -> None:
     left = (h * layer.of_src).sum(-1)
     right = (h[:NUM_DST] * layer.of_dst).sum(-1)
     scores = gnn.apply_edges(
-        full, lambda e: functional.leaky_relu(e.src("l") + e.dst("r"), 0.2),
-        src={"l": left}, dst={"r": right},
-    )  # fmt: skip
+        full,
+        lambda e: functional.leaky_relu(e.src("l") + e.dst("r"), 0.2),
+        src={"l": left},
+        dst={"r": right},
+    )
     shares = gnn.segment_softmax(full, scores)
     pooled = gnn.update_all(full, gnn.u_mul_e("h", "a"), src={"h": h}, edge={"a": shares})
     assert torch.allclose(pooled.reshape(NUM_DST, 6) + layer.bias, wanted)

@@ -43,8 +43,9 @@ def test_pairs_are_near_that_met_or_share_a_partner(tmp_path: Path) -> None:
     near = Proximity(stream_of(tmp_path / "g", SMALL))
     at_three = near.among_all(np.array([0, 3]), 3)  # 0-1, 2-1, 3-4
     assert at_three.tolist() == [
-        [True, True, True, False, False], [False, False, False, True, True],
-    ]  # fmt: skip
+        [True, True, True, False, False],
+        [False, False, False, True, True],
+    ]
     src, dst = np.array([0, 0, 2, 3, 0]), np.array([1, 2, 1, 4, 3])
     assert near.of_pairs(src, dst, 3).tolist() == [True, True, True, True, False]
     assert near.of_pairs(src, dst, 1).tolist() == [True, False, False, False, False]
@@ -54,8 +55,9 @@ def test_pairs_are_near_that_met_or_share_a_partner(tmp_path: Path) -> None:
     assert not near.of_pairs(*pair, 4)[0]
     assert near.of_pairs(*pair, 5)[0]
     assert near.meetings(np.array([1, 0]), 4).tolist() == [
-        [1, 0, 1, 0, 0], [0, 1, 1, 0, 0],
-    ]  # fmt: skip
+        [1, 0, 1, 0, 0],
+        [0, 1, 1, 0, 0],
+    ]
 
 
 def test_of_two_node_types_three_hops_are_near(tmp_path: Path) -> None:

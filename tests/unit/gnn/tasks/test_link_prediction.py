@@ -29,9 +29,16 @@ from tests.unit.gnn.conftest import Store
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "task": "link_prediction", "dim": 16, "epochs": 8, "batch_size": 50, "lr": 0.02,
-        "fanouts": (5, 5), "num_negatives": 20, "threads": 1, "num_walks": 20,
-    }  # fmt: skip
+        "task": "link_prediction",
+        "dim": 16,
+        "epochs": 8,
+        "batch_size": 50,
+        "lr": 0.02,
+        "fanouts": (5, 5),
+        "num_negatives": 20,
+        "threads": 1,
+        "num_walks": 20,
+    }
     return GnnConfig(**{**settings, **changes})
 
 
@@ -226,9 +233,16 @@ def test_a_network_in_training_never_sees_the_edges_of_its_batch(
 
 def test_pinsage_learns_pins_of_one_topic(pins: Graph, tmp_path: Path) -> None:
     config = config_of(
-        model="pinsage", positives="walks", walk_length=2, hard_negatives=2,
-        hard_ranks=(5, 20), epochs=15, lr_warmup_epochs=1, lr_decay=0.95, batch_size=20,
-    )  # fmt: skip
+        model="pinsage",
+        positives="walks",
+        walk_length=2,
+        hard_negatives=2,
+        hard_ranks=(5, 20),
+        epochs=15,
+        lr_warmup_epochs=1,
+        lr_decay=0.95,
+        batch_size=20,
+    )
     gnn.train(pins, config, tmp_path / "run")
     table = gnn.predict(tmp_path / "run")
     rows = np.array(table["embedding"].to_pylist())
@@ -243,9 +257,12 @@ def test_pinsage_learns_pins_of_one_topic(pins: Graph, tmp_path: Path) -> None:
 
 def test_hard_negatives_follow_the_curriculum(pins: Graph) -> None:
     config = config_of(
-        model="pinsage", positives="walks", hard_negatives=3, hard_ranks=(2, 6),
+        model="pinsage",
+        positives="walks",
+        hard_negatives=3,
+        hard_ranks=(2, 6),
         batch_size=10,
-    )  # fmt: skip
+    )
     task = LinkPrediction(pins, config)
     assert [task.num_hard(epoch) for epoch in range(6)] == [0, 1, 2, 3, 3, 3]
     assert len(task.seeds(0)[0]["pin"]) == 2 * 10 + 20

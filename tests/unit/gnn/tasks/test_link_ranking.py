@@ -43,10 +43,12 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> Graph:
     make_store(
         tmp_path / "g",
         *(NodeChunk(ids=np.arange(SIZES[name]), node_type=name) for name in types),
-        edge_chunk(train, kind), edge_chunk(valid, kind, "valid"),
-        edge_chunk(test, kind, "test"), is_directed=request.param != "undirected",
+        edge_chunk(train, kind),
+        edge_chunk(valid, kind, "valid"),
+        edge_chunk(test, kind, "test"),
+        is_directed=request.param != "undirected",
         order="original",
-    )  # fmt: skip
+    )
     return Graph(tmp_path / "g")
 
 
@@ -233,9 +235,11 @@ def test_one_class_a_node_is_measured_as_in_numpy(num_classes: int) -> None:
     each = [f1_of(guess == k, truth == k) for k in range(num_classes)]
     chances = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     wanted = {
-        "accuracy": (guess == truth).mean(), "f1_micro": (guess == truth).mean(),
-        "f1_macro": np.mean(each), "loss": -np.log(chances[np.arange(40), truth]).mean(),
-    }  # fmt: skip
+        "accuracy": (guess == truth).mean(),
+        "f1_micro": (guess == truth).mean(),
+        "f1_macro": np.mean(each),
+        "loss": -np.log(chances[np.arange(40), truth]).mean(),
+    }
     if num_classes == 2:
         wanted["roc_auc"] = area_of(truth == 1, scores[:, 1] - scores[:, 0])
     assert found == pytest.approx(wanted, rel=1e-5)
@@ -250,11 +254,12 @@ def test_several_classes_a_node_are_measured_as_in_numpy() -> None:
     found = class_metrics(torch.tensor(scores), target, is_multi=True)
     guess = scores > 0
     wanted = {
-        "accuracy": (guess == truth).all(1).mean(), "f1_micro": f1_of(guess, truth),
+        "accuracy": (guess == truth).all(1).mean(),
+        "f1_micro": f1_of(guess, truth),
         "f1_macro": np.mean([f1_of(guess[:, k], truth[:, k]) for k in range(3)]),
         "roc_auc": np.mean([area_of(truth[:, k], scores[:, k]) for k in range(3)]),
         "loss": (np.logaddexp(0, scores) - truth * scores).mean(),
-    }  # fmt: skip
+    }
     assert found == pytest.approx(wanted, rel=1e-5)
     assert 0 < found["accuracy"] < 1
 

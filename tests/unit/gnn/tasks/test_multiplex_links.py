@@ -52,9 +52,10 @@ def test_directed_relations_keep_weights_and_both_ways(tmp_path: Path) -> None:
     pairs, names = [(0, 1), (0, 2), (1, 2), (3, 0)], ["a", "b", "a", "b"]
     weight = np.array([1, 2, 3, 4], np.float32)
     make_store(
-        tmp_path / "g", NodeChunk(ids=np.arange(4), node_type="item"),
+        tmp_path / "g",
+        NodeChunk(ids=np.arange(4), node_type="item"),
         edge_chunk(pairs, ALSO, relation=pa.array(names), weight=weight),
-    )  # fmt: skip
+    )
     graph = Graph(tmp_path / "g")
     rows = {each.name: each for each in relation_rows(graph)}
     assert sorted(rows) == ["also/a", "also/a:reversed", "also/b", "also/b:reversed"]
@@ -172,11 +173,16 @@ def test_given_pairs_that_are_no_edges_come_before_drawn_ones(tmp_path: Path) ->
     pairs = [(0, 1), (1, 2), (2, 3), (3, 4)]
     a, b = (EdgeType("n", name, "n") for name in "ab")
     make_store(
-        tmp_path / "g", NodeChunk(ids=np.arange(5), node_type="n"),
-        edge_chunk(pairs, a), edge_chunk(pairs, b), edge_chunk([(0, 2)], a, "test"),
-        edge_chunk([(4, 0), (4, 1)], a, "test_negative"), edge_chunk([(1, 3)], b, "test"),
-        edge_chunk([], b, "valid"), is_directed=False,
-    )  # fmt: skip
+        tmp_path / "g",
+        NodeChunk(ids=np.arange(5), node_type="n"),
+        edge_chunk(pairs, a),
+        edge_chunk(pairs, b),
+        edge_chunk([(0, 2)], a, "test"),
+        edge_chunk([(4, 0), (4, 1)], a, "test_negative"),
+        edge_chunk([(1, 3)], b, "test"),
+        edge_chunk([], b, "valid"),
+        is_directed=False,
+    )
     graph = Graph(tmp_path / "g")
     asked: dict[str, list[list[int]]] = {"a": [], "b": []}
     ids = np.array(graph.node_ids("n").to_pylist())

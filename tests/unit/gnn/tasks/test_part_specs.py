@@ -176,9 +176,14 @@ def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -
     (site / "edges.txt").write_text(table)
     run(site, "ingest", "edges.txt", "-o", "graph")
     settings = [
-        "task=link_prediction", "decoder=bilinear", "sampler=couple", "epochs=2",
-        "eval_every=0", "dim=8", "num_negatives=8",
-    ]  # fmt: skip
+        "task=link_prediction",
+        "decoder=bilinear",
+        "sampler=couple",
+        "epochs=2",
+        "eval_every=0",
+        "dim=8",
+        "num_negatives=8",
+    ]
     command = ["train", "gnn", "graph", "-o", "run", "--json"]
     run(site, *command, *[part for it in settings for part in ("--set", it)])
     run(site, "predict", "run", "-o", "rows.parquet")
@@ -211,9 +216,13 @@ def test_a_strangers_link_task_and_loss_train_evaluate_and_predict(site: Path) -
 
 @pytest.mark.parametrize(
     ("key", "given", "nearest"),
-    [("task", "regresion", "regression"), ("sampler", "labour", "labor"),
-     ("decoder", "dott", "dot"), ("loss", "logistik", "logistic")],
-)  # fmt: skip
+    [
+        ("task", "regresion", "regression"),
+        ("sampler", "labour", "labor"),
+        ("decoder", "dott", "dot"),
+        ("loss", "logistik", "logistic"),
+    ],
+)
 def test_a_name_that_there_is_not_is_answered(key: str, given: str, nearest: str) -> None:
     with pytest.raises(UnknownNameError, match=f"did you mean '{nearest}'"):
         GnnConfig(**{key: given})  # type: ignore[arg-type]

@@ -27,9 +27,13 @@ SEVERAL = [["a", "b"][: 1 + v % 2] + ["c"] * (v % 5 == 0) for v in NODES.tolist(
 
 def batch_of(nodes: Any, places: Any, number: int = 0) -> Batch:
     return Batch(
-        number=number, seeds={"node": nodes}, places={"node": torch.from_numpy(places)},
-        hops=[], x={}, num_edges=0,
-    )  # fmt: skip
+        number=number,
+        seeds={"node": nodes},
+        places={"node": torch.from_numpy(places)},
+        hops=[],
+        x={},
+        num_edges=0,
+    )
 
 
 @pytest.mark.parametrize(("batch_size", "sizes"), [(10, [10, 10, 4]), (0, [24])])

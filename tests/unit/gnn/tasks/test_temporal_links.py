@@ -85,8 +85,9 @@ def test_ranks_are_among_all_nodes_and_ties_in_the_middle(tmp_path: Path) -> Non
     assert found["unfiltered"]["mr"] == pytest.approx((1.5 + 3.5 + 2.5) / 3)
     assert found["mrr"] == pytest.approx((1 / 1.5 + 2 / 2.5) / 3)
     assert {n: v["num_queries"] for n, v in found["by_pair"].items()} == {
-        "new": 2, "seen": 1,
-    }  # fmt: skip
+        "new": 2,
+        "seen": 1,
+    }
 
 
 @pytest.mark.parametrize("model", [*STREAMS, "sage"])
@@ -111,8 +112,10 @@ def test_an_answer_helps_from_the_time_after_it_on(model: str, tmp_path: Path) -
     source, answer, time = events[-1] = (3, 9, events[-1][2])  # never seen so far
     found = {}
     for name, copies in (
-        ("alone", []), ("at once", [events[-1]]), ("before", [(source, answer, time - 1)])
-    ):  # fmt: skip
+        ("alone", []),
+        ("at once", [events[-1]]),
+        ("before", [(source, answer, time - 1)]),
+    ):
         share = (1 + len(copies)) / (120 + len(copies))
         with event_store(tmp_path / name, events + copies) as graph:
             scores = np.array(

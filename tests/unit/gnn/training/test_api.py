@@ -34,9 +34,17 @@ MODELS = ("sage", "gcn", "gat", "gatv2", "gin", "pinsage")
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "dim": 16, "heads": 2, "epochs": 25, "batch_size": 8, "fanouts": (5, 5), "lr": 0.02,
-        "num_walks": 20, "eval_every": 0, "keep": "last", "threads": 1,
-    }  # fmt: skip
+        "dim": 16,
+        "heads": 2,
+        "epochs": 25,
+        "batch_size": 8,
+        "fanouts": (5, 5),
+        "lr": 0.02,
+        "num_walks": 20,
+        "eval_every": 0,
+        "keep": "last",
+        "threads": 1,
+    }
     return GnnConfig(**{**settings, **changes})
 
 
@@ -267,7 +275,9 @@ def test_hidden_rows_that_a_budget_has_no_room_for_lie_in_files(
         return np.empty(shape, dtype=np.float32)
 
     monkeypatch.setattr("graphsys.gnn.layerwise_passes.room_for", room)
-    monkeypatch.setattr("graphsys.gnn.layerwise_inference.resident_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr(
+        "graphsys.gnn.layerwise_inference.resident_bytes", lambda: 4 * 10**9
+    )
     config = config_of(epochs=1, eval_every=1)
     gnn.train(groups(1), config, tmp_path / "run", memory=memory)
     # what a plan probes is not kept; the evaluation comes last
@@ -300,7 +310,9 @@ def test_batches_of_evaluation_keep_to_a_budget(
     monkeypatch.setattr("graphsys.gnn.layerwise_passes.LayerByLayer.spans", spans)
     losses = []
     budget = resident_bytes() + 4 * 10**9  # has room for all but the evaluation
-    monkeypatch.setattr("graphsys.gnn.layerwise_inference.resident_bytes", lambda: budget + 1)
+    monkeypatch.setattr(
+        "graphsys.gnn.layerwise_inference.resident_bytes", lambda: budget + 1
+    )
     for name, memory in (("bounded", budget), ("free", None)):
         config = config_of(epochs=1, eval_every=1)
         report = gnn.train(groups(1), config, tmp_path / name, memory=memory)

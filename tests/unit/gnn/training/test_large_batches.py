@@ -58,9 +58,13 @@ def test_lars_leaves_biases_and_zeros_to_momentum() -> None:
 def test_lars_trains_and_resumes(groups: Store, tmp_path: Path) -> None:
     graph = groups(1)
     config = config_of(
-        optimizer="lars", lr=2.0, epochs=30, deterministic=True, checkpoint_seconds=0,
+        optimizer="lars",
+        lr=2.0,
+        epochs=30,
+        deterministic=True,
+        checkpoint_seconds=0,
         weight_decay=1e-3,
-    )  # fmt: skip
+    )
     gnn.train(graph, config, tmp_path / "whole")
     assert gnn.evaluate(tmp_path / "whole", split="train")["metrics"]["accuracy"] >= 0.9
     with pytest.raises(StoppedError):

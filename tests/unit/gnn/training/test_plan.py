@@ -26,9 +26,13 @@ MANY = 20_000  # nodes
 
 def config_of(**changes: Any) -> GnnConfig:
     settings: dict[str, Any] = {
-        "dim": 16, "epochs": 2, "batch_size": 8, "fanouts": (5, 5), "eval_every": 0,
+        "dim": 16,
+        "epochs": 2,
+        "batch_size": 8,
+        "fanouts": (5, 5),
+        "eval_every": 0,
         "threads": 1,
-    }  # fmt: skip
+    }
     return GnnConfig(**{**settings, **changes})
 
 

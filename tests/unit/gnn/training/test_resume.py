@@ -26,9 +26,15 @@ def test_resumed_run_is_equal_bit_by_bit(
 ) -> None:
     graph = groups(2)
     config = config_of(
-        model="gat", batch_size=batch_size, epochs=4, dropout=0.3, deterministic=True,
-        checkpoint_seconds=0, eval_every=1, keep="best",
-    )  # fmt: skip
+        model="gat",
+        batch_size=batch_size,
+        epochs=4,
+        dropout=0.3,
+        deterministic=True,
+        checkpoint_seconds=0,
+        eval_every=1,
+        keep="best",
+    )
     whole = gnn.train(graph, config, tmp_path / "whole")
     with pytest.raises(StoppedError):
         gnn.train(graph, config, tmp_path / "run", progress=StopAfter(stop))

@@ -133,9 +133,13 @@ def test_lamb_takes_the_paper_s_step() -> None:
 def test_lamb_trains_and_resumes(groups: Store, tmp_path: Path) -> None:
     graph = groups(1)
     config = config_of(
-        optimizer="lamb", lr=0.05, epochs=30, deterministic=True, checkpoint_seconds=0,
+        optimizer="lamb",
+        lr=0.05,
+        epochs=30,
+        deterministic=True,
+        checkpoint_seconds=0,
         weight_decay=1e-3,
-    )  # fmt: skip
+    )
     gnn.train(graph, config, tmp_path / "whole")
     assert gnn.evaluate(tmp_path / "whole", split="train")["metrics"]["accuracy"] >= 0.9
     with pytest.raises(StoppedError):

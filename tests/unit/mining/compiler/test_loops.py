@@ -31,9 +31,13 @@ from tests.unit.mining.test_counting import NAMES, as_rows, by_networkx
 Function = Callable[..., Any]
 LARGE = ["6-cycle", "6-clique", "7-star", "a-b b-c c-a a-d d-e e-f f-a"]
 LEAVES = [  # the last three or more are counted together: of one set, of two, of three
-    "a-b a-c a-d a-e b-c b-d b-e", "a-b a-c b-c a-d a-e b-f", "a-b b-c c-a a-d b-e c-f",
-    "a-b b-c c-d d-a a-e b-f c-e", "a-b a-c a-d a-e a-f b-g", "a-c a-d b-c b-d a-e b-f",
-]  # fmt: skip
+    "a-b a-c a-d a-e b-c b-d b-e",
+    "a-b a-c b-c a-d a-e b-f",
+    "a-b b-c c-a a-d b-e c-f",
+    "a-b b-c c-d d-a a-e b-f c-e",
+    "a-b a-c a-d a-e a-f b-g",
+    "a-c a-d b-c b-d a-e b-f",
+]
 
 
 def has(a: Any, begin: int, end: int, node: int) -> bool:
@@ -70,9 +74,14 @@ def in_python(tasks: list[CountTask], graph: LabeledGraph) -> list[int]:
     text, num_sets = kernel_text(tasks)
     own = text[text.index("def count") :]
     names: dict[str, Any] = {
-        "np": np, "has": has, "place_of": place_of, "intersect": intersect,
-        "intersect_size": intersect_size, "subtract": subtract, "add_wide": add_wide,
-    }  # fmt: skip
+        "np": np,
+        "has": has,
+        "place_of": place_of,
+        "intersect": intersect,
+        "intersect_size": intersect_size,
+        "subtract": subtract,
+        "add_wide": add_wide,
+    }
     chunks = iter((0, 1))
     names["atomic_add"] = lambda _, __, more: next(chunks) if more else 0
     exec(compile(own, "<loops>", "exec"), names)
@@ -115,9 +124,12 @@ def test_compiled_loops_count_the_same(text: str, induced: str) -> None:
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("text", "induced", "published"),
-    [("triangle", "edge", 608_389), ("4-clique", "vertex", 2_077_903),
-     ("diamond", "edge", 40_544_543)],
-)  # fmt: skip
+    [
+        ("triangle", "edge", 608_389),
+        ("4-clique", "vertex", 2_077_903),
+        ("diamond", "edge", 40_544_543),
+    ],
+)
 def test_a_real_graph_is_worth_compiling(
     shared_data: Path, text: str, induced: str, published: int
 ) -> None:
@@ -165,8 +177,9 @@ def test_an_explanation_has_order_cost_and_python() -> None:
     assert lines[-1].endswith(": nothing is compiled for it")
     assert python == ""
     assert explain_count(small, "house") == (
-        ["house: from few sums over the graph, without its matches"], ""
-    )  # fmt: skip
+        ["house: from few sums over the graph, without its matches"],
+        "",
+    )
 
 
 class Told(Progress):

@@ -115,8 +115,9 @@ def test_an_append_touches_no_file_of_before(tmp_path: Path) -> None:
     new = files().keys() - before.keys()
     assert {p: files()[p] for p in before} == before
     assert {p.relative_to(tmp_path / "g/gen-1/deltas/1").as_posix() for p in new} == {
-        "edges/edge/train.arrow", "nodes/node/part-2.arrow"
-    }  # fmt: skip
+        "edges/edge/train.arrow",
+        "nodes/node/part-2.arrow",
+    }
 
 
 def test_numbers_stay_and_new_nodes_form_a_partition(tmp_path: Path) -> None:
@@ -225,30 +226,62 @@ def test_schema_changes_are_refused_by_name(tmp_path: Path) -> None:
     make_store(store, edge_chunk([(1, 2)], weight=[2.0], time=[1])).graph.close()
     fine: dict[str, Any] = {"weight": [1.0], "time": [2]}
     odd = edge_chunk([(1, 3)], note=["x"], **fine)
-    refuse(store, "have the column 'note', the graph's have the columns time, weight; "
-           "an append changes no schema", odd)  # fmt: skip
-    refuse(store, "lack the column 'time', which the graph's have",
-           edge_chunk([(1, 3)], weight=[1.0]))  # fmt: skip
-    refuse(store, "in split 'test', but the graph has the splits train",
-           edge_chunk([(1, 3)], split="test", **fine))  # fmt: skip
-    refuse(store, r"weight 0.1 of edge type 'edge' is not exact as float",
-           edge_chunk([(1, 3)], weight=[0.1], time=[2]))  # fmt: skip
+    refuse(
+        store,
+        "have the column 'note', the graph's have the columns time, weight; "
+        "an append changes no schema",
+        odd,
+    )
+    refuse(
+        store,
+        "lack the column 'time', which the graph's have",
+        edge_chunk([(1, 3)], weight=[1.0]),
+    )
+    refuse(
+        store,
+        "in split 'test', but the graph has the splits train",
+        edge_chunk([(1, 3)], split="test", **fine),
+    )
+    refuse(
+        store,
+        r"weight 0.1 of edge type 'edge' is not exact as float",
+        edge_chunk([(1, 3)], weight=[0.1], time=[2]),
+    )
     refuse(
         store, r"has integers as ids in .*, got strings", edge_chunk([("a", "b")], **fine)
     )
-    refuse(store, "edges of type .*knows.*, but the graph has",
-           edge_chunk([(1, 3)], EdgeType("node", "knows", "node"), **fine))  # fmt: skip
-    refuse(store, "nodes of type 'user', but the graph has node",
-           NodeChunk(ids=np.arange(2), node_type="user"))  # fmt: skip
-    refuse(store, "undirected edges, the graph .* directed ones",
-           edge_chunk([(1, 3)], **fine), is_directed=False)  # fmt: skip
+    refuse(
+        store,
+        "edges of type .*knows.*, but the graph has",
+        edge_chunk([(1, 3)], EdgeType("node", "knows", "node"), **fine),
+    )
+    refuse(
+        store,
+        "nodes of type 'user', but the graph has node",
+        NodeChunk(ids=np.arange(2), node_type="user"),
+    )
+    refuse(
+        store,
+        "undirected edges, the graph .* directed ones",
+        edge_chunk([(1, 3)], **fine),
+        is_directed=False,
+    )
     refuse(store, "nothing to append", NodeChunk(ids=np.array([1, 2])))
-    refuse(store, "have the column 'weight', expected src, dst",
-           deletes=[edge_chunk([(1, 2)], weight=[1.0])])  # fmt: skip
-    refuse(store, "have the column 'relation', which the edges of type 'edge' have not",
-           deletes=[edge_chunk([(1, 2)], relation=pa.array(["a"]))])  # fmt: skip
-    refuse(store, "lists nodes to delete, expected edges",
-           deletes=[NodeChunk(ids=np.array([1]))])  # fmt: skip
+    refuse(
+        store,
+        "have the column 'weight', expected src, dst",
+        deletes=[edge_chunk([(1, 2)], weight=[1.0])],
+    )
+    refuse(
+        store,
+        "have the column 'relation', which the edges of type 'edge' have not",
+        deletes=[edge_chunk([(1, 2)], relation=pa.array(["a"]))],
+    )
+    refuse(
+        store,
+        "lists nodes to delete, expected edges",
+        deletes=[NodeChunk(ids=np.array([1]))],
+    )
 
 
 def test_new_nodes_bring_the_columns_of_the_others(store: Path) -> None:
@@ -280,15 +313,23 @@ def test_rows_of_nodes_are_checked(store: Path) -> None:
         "node 'u0' of type 'user' is in .* already; an append has rows of new",
         NodeChunk(ids=pa.array(["u0"]), node_type="user", columns=columns, features=x),
     )
-    refuse(store, "lack the column 'x'",
-           NodeChunk(ids=pa.array(["v"]), node_type="user", columns=columns))  # fmt: skip
-    refuse(store, "'user' has features, but there are none for 1 new nodes: v",
-           edge_chunk([("u0", "v")], KNOWS))  # fmt: skip
+    refuse(
+        store,
+        "lack the column 'x'",
+        NodeChunk(ids=pa.array(["v"]), node_type="user", columns=columns),
+    )
+    refuse(
+        store,
+        "'user' has features, but there are none for 1 new nodes: v",
+        edge_chunk([("u0", "v")], KNOWS),
+    )
     wide = {"x": np.zeros((1, 3), np.float32)}
-    refuse(store, r"feature 'x' of node type 'user' is float32\[3\], in the graph "
-           r"float32\[2\]",
-           NodeChunk(ids=pa.array(["v"]), node_type="user", columns=columns,
-                     features=wide))  # fmt: skip
+    refuse(
+        store,
+        r"feature 'x' of node type 'user' is float32\[3\], in the graph "
+        r"float32\[2\]",
+        NodeChunk(ids=pa.array(["v"]), node_type="user", columns=columns, features=wide),
+    )
     odd = {"label": pa.array(["tall"]), "split": pa.array(["test"])}
     refuse(
         store,

@@ -141,8 +141,11 @@ def test_an_edge_older_than_the_newest_is_in_its_place(tmp_path: Path) -> None:
         index = graph.out_index("edge", 0)
         assert index.indices.tolist() == sorted(index.indices.tolist())
         assert sorted(zip(graph.neighbors(1), index.time.tolist(), strict=True)) == [  # type: ignore[union-attr] # there are times
-            (2, 1), (2, 50), (3, 5), (4, 60)
-        ]  # fmt: skip
+            (2, 1),
+            (2, 50),
+            (3, 5),
+            (4, 60),
+        ]
         assert pairs_of(graph.at(5)) == Counter([(1, 2), (1, 3)])
 
 

@@ -333,8 +333,9 @@ def _never(*_: Any) -> None:
 def test_views_of_deletions_with_times_merge_for_themselves(tmp_path: Path) -> None:
     store = tmp_path / "g"
     make_store(store, edge_chunk([(1, 2), (2, 3)], time=[1, 2])).graph.close()
-    add(store, edge_chunk([(3, 4)], time=[3]),
-        deletes=[edge_chunk([(1, 2)], time=[5])]).graph.close()  # fmt: skip
+    add(
+        store, edge_chunk([(3, 4)], time=[3]), deletes=[edge_chunk([(1, 2)], time=[5])]
+    ).graph.close()
     for _ in range(2):
         with Graph(store) as graph:
             assert len(graph.out_index("edge", 0).indices) == 2

@@ -87,7 +87,9 @@ def test_a_view_is_number_by_number_a_store_of_its_edges(
 
     def chunk(size: int, split: str) -> EdgeChunk:
         return EdgeChunk(
-            src=rng.integers(0, 25, size), dst=rng.integers(0, 15, size), edge_type=kind,
+            src=rng.integers(0, 25, size),
+            dst=rng.integers(0, 15, size),
+            edge_type=kind,
             split=split,
             columns={
                 "time": rng.integers(0, 100, size),
@@ -95,12 +97,13 @@ def test_a_view_is_number_by_number_a_store_of_its_edges(
                 "relation": pa.array([f"r{k}" for k in rng.integers(0, 3, size)]),
                 "note": pa.array([f"x{k}" for k in range(size)]),
             },
-        )  # fmt: skip
+        )
 
     knows = EdgeChunk(
-        src=np.arange(25), dst=np.arange(25)[::-1].copy(),
+        src=np.arange(25),
+        dst=np.arange(25)[::-1].copy(),
         edge_type=EdgeType("user", "knows", "user"),
-    )  # fmt: skip
+    )
     store = tmp_path / "g"
     options: dict[str, Any] = {"partitions": 2, "is_directed": is_directed}
     first = [chunk(120, "train"), chunk(30, "test"), knows]
@@ -127,8 +130,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Graph, Grap
     ends = rng.integers(0, 40, (300, 2))
     edges = edge_chunk(ends.tolist(), time=rng.permutation(300))
     make_store(folder / "g", nodes, edges, partitions=2).graph.close()
-    gone = edge_chunk(np.unique(ends[:30], axis=0).tolist(), time=[120] * len(
-        np.unique(ends[:30], axis=0)))  # fmt: skip
+    gone = edge_chunk(
+        np.unique(ends[:30], axis=0).tolist(),
+        time=[120] * len(np.unique(ends[:30], axis=0)),
+    )
     append_chunks(folder / "g", deletes=[gone], missing_deletes="count")
     with Graph(folder / "g") as graph:
         view = graph.at(150)

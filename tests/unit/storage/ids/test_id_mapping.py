@@ -191,8 +191,11 @@ def test_nodes_keep_the_places_they_are_given(
     numbering.add(batch.to_numpy() if kind == "integers" else batch, weight=1)
     parts = np.repeat(np.arange(2, dtype=np.uint32), 2500)
     numbering.finish(
-        partitioner="hash", num_partitions=2, order="original", seed=0,
+        partitioner="hash",
+        num_partitions=2,
+        order="original",
+        seed=0,
         assigned=Assignment(ids=ids, parts=parts, ranks=np.arange(5000, dtype=np.uint64)),
-    )  # fmt: skip
+    )
     found = pa.concat_arrays([numbering.ids(0), numbering.ids(1)])
     assert found.to_pylist() == ids.to_pylist()

@@ -190,9 +190,14 @@ def test_the_outcome_depends_on_seed_and_ids_alone(tmp_path: Path, kind: str) ->
         gs.ingest(shuffled, tmp_path / f"{k}", partitions=partitions, order=order, ids=kind)
         outcomes.append(edges_of(gs.split(tmp_path / f"{k}", tmp_path / f"{k}s").graph))
         graph = gs.ingest(
-            shuffled, tmp_path / f"{k}i", partitions=partitions, order=order, ids=kind,
-            split="0.8,0.1,0.1", num_threads=1 + k,
-        ).graph  # fmt: skip
+            shuffled,
+            tmp_path / f"{k}i",
+            partitions=partitions,
+            order=order,
+            ids=kind,
+            split="0.8,0.1,0.1",
+            num_threads=1 + k,
+        ).graph
         outcomes.append(edges_of(graph))
     assert all(outcome == outcomes[0] for outcome in outcomes)
     other = gs.split(tmp_path / "0", tmp_path / "other", seed=1).graph
@@ -231,9 +236,20 @@ def test_memory_that_is_too_little_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "shares",
-    ["0.8,0.1", "0.5,0.1,0.1", "1,0,0", "0,0.5,0.5", "a,b,c", "-0.1,0.6,0.5", "0,0",
-     "1.5,2", "nan,0.5,0.5", "", "1,2,3,4"],
-)  # fmt: skip
+    [
+        "0.8,0.1",
+        "0.5,0.1,0.1",
+        "1,0,0",
+        "0,0.5,0.5",
+        "a,b,c",
+        "-0.1,0.6,0.5",
+        "0,0",
+        "1.5,2",
+        "nan,0.5,0.5",
+        "",
+        "1,2,3,4",
+    ],
+)
 def test_shares_that_are_none_are_refused(shares: str) -> None:
     with pytest.raises(ConfigError, match=r"split: got .*, expected three shares that add"):
         split_spec(shares)

@@ -29,9 +29,12 @@ def test_pairs_are_no_edges_and_none_is_drawn_twice(
     graph = gs.split(tmp_path / "g", tmp_path / "h", "0.8,0.15,0.05", negatives=2).graph
     edges = edges_of(graph)
     assert sizes(edges) == {
-        "train": 3200, "valid": 600, "test": 200,
-        "valid_negative": 1200, "test_negative": 400,
-    }  # fmt: skip
+        "train": 3200,
+        "valid": 600,
+        "test": 200,
+        "valid_negative": 1200,
+        "test_negative": 400,
+    }
     known = {pair for split in ("train", "valid", "test") for pair in edges[split]}
     drawn = [pair for split in NEGATIVE for pair in edges[split]]
     if not is_directed:
@@ -46,10 +49,12 @@ def test_pairs_have_the_relation_and_columns_of_their_edges(tmp_path: Path) -> N
     draw = np.random.default_rng(1)
     names = np.array(["likes", "knows", "hates"])
     table = {
-        "src": draw.integers(0, 60, 900), "dst": draw.integers(0, 60, 900),
-        "relation": names[draw.integers(0, 3, 900)], "weight": draw.random(900),
+        "src": draw.integers(0, 60, 900),
+        "dst": draw.integers(0, 60, 900),
+        "relation": names[draw.integers(0, 3, 900)],
+        "weight": draw.random(900),
         "time": draw.integers(0, 5, 900),
-    }  # fmt: skip
+    }
     gs.ingest(table, tmp_path / "g")
     graph = gs.split(tmp_path / "g", tmp_path / "h", by="relation", negatives=1).graph
     edges = edges_of(graph, "relation", "weight", "time")

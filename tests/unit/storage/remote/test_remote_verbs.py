@@ -64,8 +64,9 @@ def test_a_graph_is_made_used_trained_on_and_served(
     for place in (graph, vectors):
         assert not run("verify", place)
         assert f"{place}: no problems found" in capsys.readouterr().err
-    assert SECRET not in "".join(bucket.read(f"vectors/{it}").decode("latin-1")
-                                 for it in bucket.names("vectors"))  # fmt: skip
+    assert SECRET not in "".join(
+        bucket.read(f"vectors/{it}").decode("latin-1") for it in bucket.names("vectors")
+    )
 
 
 RUN = b'{\n "graph": {"path": "g"},\n "files": {},\n "format_version": 2\n}\n'
@@ -228,10 +229,12 @@ def test_a_kill_in_an_upload_leaves_the_old_graph(bucket: Bucket, tmp_path: Path
 
     bucket.server.fault = fault
     killed = subprocess.Popen(
-        [sys.executable, "-c", WRITE, place, str(tmp_path / "new")], cwd="/",
+        [sys.executable, "-c", WRITE, place, str(tmp_path / "new")],
+        cwd="/",
         env={**os.environ, "GRAPHSYS_CACHE": str(bucket.cache)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     assert arrived.wait(60)
     killed.send_signal(signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL

@@ -38,11 +38,13 @@ def make_run(out: Path, **content: Any) -> Path:
     names = ["rows/a.npy", "b.npy"]
     run_folder.write_content(
         out,
-        CONTENT | {
+        CONTENT
+        | {
             "files": {name: (out / name).stat().st_size for name in names},
             "checksums": {n: file_digest(out / n) for n in (*names, "config.toml")},
-        } | content,
-    )  # fmt: skip
+        }
+        | content,
+    )
     return out
 
 
@@ -57,9 +59,12 @@ def names(folder: Path) -> list[str]:
 
 def test_a_run_of_a_network_says_so(tmp_path: Path) -> None:
     for text, found in (
-        ('{"kind": "gnn"}', True), ('{"kind": "other"}', False), ("{}", False),
-        ("[]", False), ("{", False),
-    ):  # fmt: skip
+        ('{"kind": "gnn"}', True),
+        ('{"kind": "other"}', False),
+        ("{}", False),
+        ("[]", False),
+        ("{", False),
+    ):
         (tmp_path / "run.json").write_text(text)
         assert run_folder.is_gnn_run(tmp_path) is found, text
     assert not run_folder.is_gnn_run(tmp_path / "none")

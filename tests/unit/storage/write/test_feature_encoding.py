@@ -146,9 +146,10 @@ def test_writing_a_store_again_keeps_rows_shared(tmp_path: Path) -> None:
     assert are_same(by_id(other, found), x)
     assert other.manifest.format_version == 2
     more = NodeChunk(
-        ids=np.array([NUM_NODES]), columns=columns_of(1),
+        ids=np.array([NUM_NODES]),
+        columns=columns_of(1),
         features={"x": x[:1]},
-    )  # fmt: skip
+    )
     append(graph, ListSource([more]), tmp_path / "more")
     appended = Graph(tmp_path / "more")
     rows = FeatureRows(appended, "node").gather(np.arange(NUM_NODES + 1))

@@ -85,10 +85,16 @@ def test_a_broken_run_with_chunks_and_early_stopping_equals_the_unbroken_one(
     seconds: float,
 ) -> None:
     config = set_up(
-        ring_config, epochs=6, edge_chunks=2, eval_fraction=0.2, patience=2,
-        monitor="held_out_loss", min_improvement=0.5, preserve_every=2,
+        ring_config,
+        epochs=6,
+        edge_chunks=2,
+        eval_fraction=0.2,
+        patience=2,
+        monitor="held_out_loss",
+        min_improvement=0.5,
+        preserve_every=2,
         checkpoint_seconds=seconds,
-    )  # fmt: skip
+    )
     graph = make_ring(2)
     train(graph, config, tmp_path / "whole")
     broken_run(graph, config, tmp_path / "broken", every)
@@ -97,10 +103,12 @@ def test_a_broken_run_with_chunks_and_early_stopping_equals_the_unbroken_one(
     assert (whole.losses, whole.best) == (broken.losses, broken.best)
     assert preserved_epochs(tmp_path / "whole") == preserved_epochs(tmp_path / "broken")
     logs = [
-        [(line["event"], line.get("epoch"), line.get("unit"), line.get("loss"))
-         for line in read_log(tmp_path / name)]
+        [
+            (line["event"], line.get("epoch"), line.get("unit"), line.get("loss"))
+            for line in read_log(tmp_path / name)
+        ]
         for name in ("whole", "broken")
-    ]  # fmt: skip
+    ]
     assert logs[0] == logs[1]
 
 
@@ -178,9 +186,14 @@ def test_measuring_held_out_edges_changes_nothing_that_is_trained(
     triples = read_triples(shared_data / "kinships", "train")
     graph = write(tmp_path / "graph", triples, partitions=2)
     config = EmbeddingConfig(
-        dim=16, epochs=2, operator="diagonal", deterministic=True, eval_fraction=0.1,
-        num_batch_negatives=50, num_uniform_negatives=50,
-    )  # fmt: skip
+        dim=16,
+        epochs=2,
+        operator="diagonal",
+        deterministic=True,
+        eval_fraction=0.1,
+        num_batch_negatives=50,
+        num_uniform_negatives=50,
+    )
     report = train(graph, config, tmp_path / "run")
     first, last = (value for _, value in report.metrics["held_out_loss"])
     assert last < first

@@ -70,9 +70,16 @@ class Stop(Progress):
 
 
 CONFIG = EmbeddingConfig(
-    dim=16, epochs=4, deterministic=True, operator="complex_diagonal", reciprocal=True,
-    batch_size=200, num_batch_negatives=100, num_uniform_negatives=50, init_scale=0.1,
-)  # fmt: skip
+    dim=16,
+    epochs=4,
+    deterministic=True,
+    operator="complex_diagonal",
+    reciprocal=True,
+    batch_size=200,
+    num_batch_negatives=100,
+    num_uniform_negatives=50,
+    init_scale=0.1,
+)
 
 
 @pytest.fixture(scope="module")
@@ -331,9 +338,13 @@ def test_new_edges_that_are_all_held_out_end_in_a_line(
     refused = []
     for seed in range(8):
         config = dataclasses.replace(
-            CONFIG, init_from=str(old), train_only="new", epochs=1, seed=seed,
+            CONFIG,
+            init_from=str(old),
+            train_only="new",
+            epochs=1,
+            seed=seed,
             eval_fraction=0.5,
-        )  # fmt: skip
+        )
         try:
             train(second, config, tmp_path / f"new{seed}")
         except ConfigError as err:
