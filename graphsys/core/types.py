@@ -1,15 +1,4 @@
-"""The glossary: the words that the whole package uses, once.
-
-node: a vertex of the graph, known to users by its id (an integer or a string).
-number: a node's position in the store's partition-major numbering of its type.
-edge: a directed pair ``src -> dst``, with an edge type and perhaps columns.
-partition: the nodes of one type that live in one file; ``offset`` is its first number.
-local: a number minus the offset of its partition; what buckets hold.
-bucket: the edges from one source partition to one destination partition.
-split: the part of the edges (or nodes) used to ``train``, ``valid`` or ``test``; pairs that
-    are known to be no edges come as a split ``..._negative``.
-generation: one committed state of a store.
-"""
+"""Types of ids and edges, and names of splits; ``graphsys/GLOSSARY.md`` has the words."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
