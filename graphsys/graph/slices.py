@@ -37,7 +37,7 @@ class Slice:
             bounds: Where chunks begin and end, ascending, int64 ``[C + 1]``.
 
         Examples:
-            >>> Share(1, 2).of(np.arange(5))
+            >>> Slice(1, 2).of(np.arange(5))
             [array([1, 2]), array([3, 4])]
         """
         if self.is_all:

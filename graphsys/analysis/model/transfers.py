@@ -94,7 +94,7 @@ def copies_seconds(count: int, num_bytes: int, link: HostLink) -> float:
     """Return how long explicit copies take, one after the other.
 
     Examples:
-        >>> copies_seconds(2, 1000, Link(bytes_per_s=1e9, copy_s=1e-6))
+        >>> copies_seconds(2, 1000, HostLink(bytes_per_s=1e9, copy_s=1e-6))
         3e-06
     """
     return count * link.copy_s + num_bytes / link.bytes_per_s
@@ -112,7 +112,7 @@ def step_transfers(style: str, step: StepArrays, link: HostLink) -> Transfers:
         UnknownNameError: no such style.
 
     Examples:
-        >>> link = Link(bytes_per_s=1e9, copy_s=1e-6)
+        >>> link = HostLink(bytes_per_s=1e9, copy_s=1e-6)
         >>> step_transfers("ours", StepArrays(arrays=(1000, 500)), link).count
         3
     """
