@@ -72,7 +72,7 @@ def long_program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def workers_below(process: int) -> list[int]:
-    return [pid for pid, command in descendants(process) if "FarWorker" in command]
+    return [pid for pid, command in descendants(process) if "RemoteWorker" in command]
 
 
 def prepared(store: Path, program: str, checkpoint: Path | None = None) -> ClusterRun:

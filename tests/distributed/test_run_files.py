@@ -327,7 +327,7 @@ def test_a_killed_worker_is_replaced_there_too(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as driver:
             wait_for(lambda: epochs_there(bucket, "out") >= 2)
-            name = {"gnn": "FarGnn", "embedding": "FarEmbedding"}[model]
+            name = {"gnn": "RemoteGnn", "embedding": "RemoteEmbedding"}[model]
             asked = ["pgrep", "-f", f"ray::{name}"]
             found = subprocess.run(asked, capture_output=True, text=True, check=True)
             own = [it for it in found.stdout.split() if bucket.server.url in environ_of(it)]

@@ -92,7 +92,7 @@ def settings_of(folder: Path, settings: dict[str, Any]) -> list[str]:
 
 
 def workers_below(process: int) -> list[int]:
-    return [pid for pid, command in descendants(process) if "FarEmbedding" in command]
+    return [pid for pid, command in descendants(process) if "RemoteEmbedding" in command]
 
 
 def is_past(run: Path, epoch: int) -> bool:

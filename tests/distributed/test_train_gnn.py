@@ -72,7 +72,7 @@ def settings_of(folder: Path) -> list[str]:
 
 
 def workers_below(process: int) -> list[int]:
-    return [pid for pid, command in descendants(process) if "FarGnnWorker" in command]
+    return [pid for pid, command in descendants(process) if "RemoteGnnWorker" in command]
 
 
 def is_in_the_middle(run: Path) -> bool:

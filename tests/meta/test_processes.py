@@ -12,7 +12,7 @@ def test_children_may_have_smaller_numbers_than_their_parents(
 ) -> None:
     """As they have where numbers have begun anew at the largest one."""
     rows = [
-        "  7 9001 ray::FarWorker.run",
+        "  7 9001 ray::RemoteWorker.run",
         " 12 7 sh -c x y",
         "9000 1 cli",
         "9001 9000 raylet",
@@ -24,7 +24,7 @@ def test_children_may_have_smaller_numbers_than_their_parents(
 
     monkeypatch.setattr(subprocess, "run", run)
     assert sorted(descendants(9000)) == [
-        (7, "ray::FarWorker.run"),
+        (7, "ray::RemoteWorker.run"),
         (12, "sh -c x y"),
         (9001, "raylet"),
     ]
