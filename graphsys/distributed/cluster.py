@@ -173,7 +173,7 @@ def _connect(ray: Any, address: str) -> None:
             socket.create_connection((host, int(port)), _CONNECT_S).close()
         ray.init(
             address=address, log_to_driver=False, logging_level=logging.ERROR,
-            runtime_env={"env_vars": text_cells.chosen()},
+            runtime_env={"env_vars": chosen} if (chosen := text_cells.chosen()) else None,
         )  # fmt: skip
     except (OSError, RuntimeError, ValueError, OverflowError) as err:
         raise ClusterError(
