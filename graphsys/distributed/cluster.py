@@ -179,7 +179,7 @@ def _connect(ray: Any, address: str) -> None:
             address=address,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"env_vars": text_cells.chosen()},
+            runtime_env={"env_vars": chosen} if (chosen := text_cells.chosen()) else None,
         )
     except (OSError, RuntimeError, ValueError, OverflowError) as err:
         raise ClusterError(

@@ -55,7 +55,10 @@ def grid(side: int) -> Any:
 
 
 def mixed(count: int, stream: int, device: str) -> Any:
-    """Return int64 random bits of counters 0 to ``count - 1``, ``[count]``, of a stream."""
+    """Return int64 random bits of counters 0 to ``count - 1``, ``[count]``, of a stream.
+
+    As ``kernels.cpu.hashing.mix64`` makes them, but by torch, where the graph is made.
+    """
     import torch
 
     value = torch.arange(count, dtype=torch.int64, device=device) + (stream << 40)

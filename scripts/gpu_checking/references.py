@@ -14,6 +14,8 @@ import numpy.typing as npt
 FILE = Path(__file__).with_name("references.json")
 _CLOSE = 1e-5
 """Of floats, relative to the sum of absolute values: their sums are added in any order."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""What splitmix64's state grows by."""
 
 Checksum = dict[str, Any]
 
@@ -69,11 +71,10 @@ def _checksum(column: Any) -> Checksum:
 
 
 def _bits(count: int) -> npt.NDArray[np.uint64]:
-    """Return random bits of the places 0 to ``count - 1`` (splitmix64)."""
+    """Return random bits of the places 0 to ``count - 1`` (splitmix64 of seed 0)."""
+    from graphsys.kernels.cpu.hashing import hash_integers
+
+    bits = np.empty(count, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        value = (np.arange(count, dtype=np.uint64) + np.uint64(1)) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return value ^ (value >> np.uint64(31))
+        hash_integers(np.arange(count, dtype=np.uint64) * _GOLDEN, bits)
+    return bits

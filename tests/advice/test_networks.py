@@ -9,6 +9,7 @@ from tests.advice.conftest import Follow
 
 FEW = "--set epochs=1 --set dim=4"
 LINKS = f"train gnn g -o links {FEW} --set task=link_prediction"
+TGN = "--set model=tgn --set task=temporal_link_prediction --set epochs=1 --set dim=8"
 PREDICT = "graphsys/cli/predict.py"
 TIMES = "1 2 5\n2 3 6\n3 4 7\n4 5 8\n5 1 9\n1 3 10\n2 4 11\n3 5 12\n4 1 13\n5 2 14\n"
 
@@ -38,12 +39,12 @@ CASES = {
         f"$ GRAPHSYS train gnn parted -o new {FEW} {{0}} --json",
     ),
     "a split of links that is not by time": of_network(
-        "train gnn random -o tgn --set model=tgn --set epochs=1 --set dim=8",
+        f"train gnn random -o tgn {TGN}",
         "graphsys/gnn/data/events.py",
         "split the store with `(graphsys split) (--by) time`, or ingest it without a split",
         "ingest times.txt -o timed --columns src,dst,time",
         "{0} timed -o ordered {1} time --ratio 0.6,0.2,0.2",
-        "train gnn ordered -o tgn --set model=tgn --set epochs=1 --set dim=8 --json",
+        f"train gnn ordered -o tgn {TGN} --json",
         uses=(),
         files={"times.txt": TIMES},
         before=(

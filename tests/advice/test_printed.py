@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.advice.conftest import Command
 
 HELP = "graphsys/cli/help_pages/algorithms.py"
@@ -19,11 +21,17 @@ FOLLOWED = (
 )
 
 
-def test_the_help_of_an_algorithm_names_commands_that_work(
-    folder: Path, command: Command
-) -> None:
-    (folder / "a.txt").write_text("1 2\n2 3\n")
+@pytest.fixture
+def graph(folder: Path, command: Command) -> Path:
+    """Make the graph ``g`` of three nodes in the current folder."""
+    (folder / "a.txt").write_text("1 2\n2 3\n3 1\n")
     assert command("ingest a.txt -o g").code == 0
+    return folder / "g"
+
+
+def test_the_help_of_an_algorithm_names_commands_that_work(
+    graph: Path, command: Command
+) -> None:
     page = command("run pagerank --help").out
     usage = re.search(r"(graphsys run) pagerank GRAPH \[OPTIONS\]", page)
     assert usage is not None, page
@@ -35,10 +43,8 @@ def test_the_help_of_an_algorithm_names_commands_that_work(
 
 
 def test_printed_settings_are_a_file_that_config_takes(
-    folder: Path, command: Command
+    folder: Path, graph: Path, command: Command
 ) -> None:
-    (folder / "a.txt").write_text("1 2\n2 3\n")
-    assert command("ingest a.txt -o g").code == 0
     page = command("train embedding --settings").out
     assert "give it to --config FILE" in page
     assert "on the command line: --set KEY=VALUE" in page
@@ -51,10 +57,8 @@ def test_printed_settings_are_a_file_that_config_takes(
 
 
 def test_a_graph_of_many_deltas_says_what_folds_them_in(
-    folder: Path, command: Command
+    graph: Path, command: Command
 ) -> None:
-    (folder / "a.txt").write_text("1 2\n2 3\n")
-    assert command("ingest a.txt -o g").code == 0
     advice = None
     for _ in range(110):
         assert command("append g a.txt").code == 0
@@ -67,9 +71,7 @@ def test_a_graph_of_many_deltas_says_what_folds_them_in(
     assert "folds them in" not in told.out + told.said
 
 
-def test_a_plan_says_how_learned_rows_stay_on_disk(folder: Path, command: Command) -> None:
-    (folder / "a.txt").write_text("1 2\n2 3\n3 1\n")
-    assert command("ingest a.txt -o g").code == 0
+def test_a_plan_says_how_learned_rows_stay_on_disk(graph: Path, command: Command) -> None:
     plan = command("plan --nodes 1000000 --edges 10000000")
     advice = re.search(r"(--set learned_rows=disk) keeps\s+them\s+there", plan.out)
     assert advice is not None, plan.out

@@ -33,6 +33,8 @@ from graphsys.core.plain_files import read_plain
 CLAIM: Final = re.compile(r"\.graphsys-([0-9a-f]{16})")
 """Names of claims."""
 _MOST_DELETED: Final = 1000  # by one request
+_CUT_SHORT: Final[dict[str, Any]] = {"files": []}
+"""What an empty claim says: its writer was killed before the text, so it lists nothing."""
 _made: set[tuple[int, int]] = set()
 """Devices and inodes of the folders that this process made."""
 
@@ -86,7 +88,8 @@ def claim(
     Raises:
         OSError: It cannot be written.
     """
-    if moved_to is None and is_claimed(folder):
+    found = _claims(folder)
+    if moved_to is None and any(said is not _CUT_SHORT for said in found.values()):
         return
     name, text = new_claim(moved_to or folder.name, listed)
     file = os.open(
@@ -99,6 +102,9 @@ def claim(
         raise
     finally:
         os.close(file)
+    for cut, said in found.items():
+        if said is _CUT_SHORT:
+            cut.unlink(missing_ok=True)
 
 
 def is_claimed(folder: Path) -> bool:
@@ -126,7 +132,8 @@ def _claims(folder: Path) -> dict[Path, dict[str, Any]]:
         for name in os.listdir(folder):
             if CLAIM.fullmatch(name):
                 with contextlib.suppress(OSError, ValueError):
-                    said = _parsed(name, read_plain(folder / name), folder.name)
+                    text = read_plain(folder / name)
+                    said = _parsed(name, text, folder.name) if text else _CUT_SHORT
                     if said is not None:
                         found[folder / name] = said
     return found

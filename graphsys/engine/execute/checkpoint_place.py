@@ -108,11 +108,9 @@ class CheckpointPlace:
         folder = self.folder / step
         if not folder.exists():
             ownership.make_folder(folder)
-            ownership.claim(folder)
-        elif not ownership.is_claimed(folder):
-            if not _is_empty_step(folder):
-                self._refuse(step)
-            ownership.claim(folder)
+        elif not (ownership.is_claimed(folder) or _is_empty_step(folder)):
+            self._refuse(step)
+        ownership.claim(folder)
         return folder
 
     def look(self) -> None:

@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.conftest import ROOT
@@ -39,6 +41,11 @@ def test_every_step_runs_in_the_simulator(tmp_path: Path, checking: Any) -> None
     assert [row for row in rows if "error" in row] == []
     ends = {row["step"]: row["status"] for row in rows if row.get("kind") == "end"}
     assert ends == {step.name: "done" for step in checking("steps").STEPS}
+    told = {checking("steps").name_of(row) for row in rows}
+    assert set(checking("predicted").planned_counters()) <= told
+    compared = [row["compared_with"] for row in rows if row["step"] == "engine"
+                and "case" in row]  # fmt: skip
+    assert set(compared) == {"checksums", "the CPU and checksums"}
     again = call("--simulate", "--out", out)
     assert again.stdout.count("done by an earlier call") == len(ends)
     (begin,) = rows_of(out)[len(rows) :]
@@ -162,3 +169,41 @@ def test_registers_are_told_with_the_blocks_that_a_card_holds(
     row = registers.with_occupancy({"registers": 64, "shared_bytes": 0}, 256)
     # 65,536 registers over 64 of 256 threads each
     assert (row["ctas_per_sm"], row["occupancy_limit"]) == (4, "registers")
+
+
+def test_graphs_are_made_of_the_bits_that_splitmix64_publishes(checking: Any) -> None:
+    # of seed 0, as java.util.SplittableRandom and others print them
+    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert [int(it) for it in checking("references")._bits(3)] == published
+    pytest.importorskip("torch")
+    golden = 0x9E3779B97F4A7C15
+    made = checking("graphs").mixed(1000, 0, "cpu").numpy().view(np.uint64)
+    state = np.arange(1000, dtype=np.uint64) * np.uint64(golden)
+    assert made.tolist() == [finalized(int(it)) for it in state]
+    share = checking("graphs").uniform(100_000, 3, "cpu").numpy()
+    assert 0 <= share.min() < 0.001 < 0.999 < share.max() < 1
+    assert abs(share.mean() - 0.5) < 0.005
+
+
+def finalized(word: int) -> int:
+    """Return splitmix64's finalizer of a word, in integers without end."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        word = (word ^ (word >> shift)) * factor % 2**64
+    return word
+
+
+def test_checksums_tell_other_values_and_other_places(checking: Any) -> None:
+    references = checking("references")
+
+    def differs(one: list[Any], other: list[Any]) -> bool:
+        sums = [references.checksums(pa.table({"v": it})) for it in (one, other)]
+        return bool(references.differences(*sums))
+
+    assert not differs([1, 2, None], [1, 2, None])
+    assert differs([1, 2], [2, 1])
+    assert differs([1, 2], [1, 3])
+    assert differs([1, None, 2], [1, 2, None])
+    assert not differs([0.1, 0.2], [0.1, 0.2 + 1e-9])
+    assert differs([0.1, 0.2], [0.2, 0.1])
+    assert differs([0.1, 0.2], [0.1, 0.2001])
+    assert differs([], [0])

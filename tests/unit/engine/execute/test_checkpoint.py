@@ -237,6 +237,19 @@ def test_a_folder_of_something_else_is_left_alone(graph: Graph, tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_a_folder_whose_claim_was_cut_short_by_a_kill_is_used(
+    graph: Graph, tmp_path: Path
+) -> None:
+    step = tmp_path / "kept" / "superstep-2"
+    step.mkdir(parents=True)
+    (step / ".graphsys-0123456789abcdef").touch()
+    run(PageRank(iterations=4), graph, checkpoint=tmp_path / "kept", checkpoint_every=2)
+    assert sorted(it.name for it in (tmp_path / "kept").iterdir()) == [
+        "checkpoint.json",
+        "superstep-4",
+    ]
+
+
 def test_nonsense_settings_are_refused(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="checkpoint_every must be 1 or more, got 0"):
         run(PageRank(), graph, checkpoint=tmp_path / "a", checkpoint_every=0)
