@@ -43,8 +43,9 @@ def test_every_step_runs_in_the_simulator(tmp_path: Path, checking: Any) -> None
     assert ends == {step.name: "done" for step in checking("steps").STEPS}
     told = {checking("steps").name_of(row) for row in rows}
     assert set(checking("predicted").planned_counters()) <= told
-    compared = [row["compared_with"] for row in rows if row["step"] == "engine"
-                and "case" in row]  # fmt: skip
+    compared = [
+        row["compared_with"] for row in rows if row["step"] == "engine" and "case" in row
+    ]
     assert set(compared) == {"checksums", "the CPU and checksums"}
     again = call("--simulate", "--out", out)
     assert again.stdout.count("done by an earlier call") == len(ends)
