@@ -1,4 +1,4 @@
-"""Tables of the case ``partition`` in Markdown, printed or written into the README."""
+"""Tables of the case ``partition`` in Markdown, printed or written into their page."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.output import RESULTS
 
-README = Path(__file__).resolve().parents[2] / "partitioners" / "README.md"
+PAGE = Path(__file__).resolve().parent / "pages" / "partitioners.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"
 COLUMNS = {
     "cut": ("edge_cut", ".3f"),
@@ -27,7 +27,7 @@ def tables(result: dict[str, Any], path: Path) -> str:
     runs = {}
     for kept in result["machine"]["runs"]:
         runs.setdefault(kept["work"], []).append(kept)
-    link = f"../scripts/bench/results/{path.name}"
+    link = f"../results/{path.name}"
     text = [f"From [{path.name}]({link}); balances are the largest over the mean.\n"]
     for work in sorted(runs, key=lambda work: work.startswith("gather")):
         is_gather = work.startswith("gather")
@@ -77,9 +77,11 @@ def row(*cells: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the tables, or write them between the marks of the README."""
+    """Print the tables, or write them between the marks of their page."""
     parser = argparse.ArgumentParser(prog="scripts/bench/partition_table")
-    parser.add_argument("--write", action="store_true", help="into partitioners/README.md")
+    parser.add_argument(
+        "--write", action="store_true", help="into scripts/bench/pages/partitioners.md"
+    )
     options = parser.parse_args(arguments)
     found = sorted(RESULTS.glob("partition_*.json"), key=lambda path: path.stem[-6:])
     if not found:
@@ -89,8 +91,8 @@ def main(arguments: list[str]) -> int:
     if not options.write:
         print(text)
         return 0
-    before, rest = README.read_text().split(BEGIN)
-    README.write_text(before + BEGIN + text + END + rest.split(END)[1])
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(before + BEGIN + text + END + rest.split(END)[1])
     return 0
 
 
