@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphsys.distributed.inference.run_questions import evaluate as evaluate
     from graphsys.distributed.inference.run_questions import export as export
     from graphsys.distributed.inference.run_questions import nearest as nearest
-    from graphsys.distributed.ingest.api import ingest as ingest
+    from graphsys.distributed.ingestion.api import ingest as ingest
     from graphsys.distributed.mining_run import ClusterCounts as ClusterCounts
     from graphsys.distributed.mining_run import count_on_cluster as count_on_cluster
     from graphsys.distributed.run import ClusterResult as ClusterResult

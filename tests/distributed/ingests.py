@@ -10,8 +10,8 @@ import pytest
 
 from graphsys import distributed
 from graphsys.distributed import Cluster
-from graphsys.distributed.ingest import api
-from graphsys.distributed.ingest.remote_writer import RunAll
+from graphsys.distributed.ingestion import api
+from graphsys.distributed.ingestion.remote_writer import RunAll
 
 FAR = Cluster.parse("a.b:6379")
 

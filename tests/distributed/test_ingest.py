@@ -25,9 +25,9 @@ from graphsys.core.errors import (
 )
 from graphsys.datasets.text import source as text_source
 from graphsys.distributed import Cluster
-from graphsys.distributed.ingest import api
-from graphsys.distributed.ingest import tasks as ingest_tasks
-from graphsys.distributed.ingest.plan import NodeFiles
+from graphsys.distributed.ingestion import api
+from graphsys.distributed.ingestion import tasks as ingest_tasks
+from graphsys.distributed.ingestion.plan import NodeFiles
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import NodeChunk

@@ -18,7 +18,7 @@ from graphsys.core.errors import (
 )
 from graphsys.core.ownership import new_claim
 from graphsys.datasets.text import source as text_source
-from graphsys.distributed.ingest import tasks
+from graphsys.distributed.ingestion import tasks
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.reader import Graph
 from graphsys.storage.verify.folder import verify_folder

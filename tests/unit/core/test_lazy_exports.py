@@ -1,9 +1,13 @@
 """Names of a package load what they stand in when they are used, and are found by all."""
 
+import importlib
+import pkgutil
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import ROOT
 
 PACKAGE = """
 from typing import TYPE_CHECKING
@@ -40,3 +44,19 @@ def test_names_load_their_module_on_first_use(
     finally:
         for name in ("lazy_package", "lazy_package.inner"):
             sys.modules.pop(name, None)
+
+
+EXPORTING = sorted(
+    path.relative_to(ROOT).parent.as_posix().replace("/", ".")
+    for path in (ROOT / "graphsys").glob("**/__init__.py")
+    if "lazy_exports(__name__)" in path.read_text()
+)
+
+
+@pytest.mark.parametrize("package", EXPORTING)
+def test_no_module_takes_the_name_of_something_exported(package: str) -> None:
+    """Importing ``a.b.c`` sets ``a.b`` to the module, whatever ``a`` exports as ``b``."""
+    module = importlib.import_module(package)
+    places = {name for _, name, _ in pkgutil.iter_modules(module.__path__)}
+    for name in sorted(places & set(module.__all__)):
+        assert getattr(module, name).__name__ == f"{package}.{name}"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
 from graphsys.datasets.build_store import open_data
-from graphsys.distributed.ingest.files import TaskFiles, own_scratch
+from graphsys.distributed.ingestion.files import TaskFiles, own_scratch
 from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.manifest import FileEntry
 from graphsys.storage.scratch import Scratch

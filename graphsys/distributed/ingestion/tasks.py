@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.types import EdgeType
-from graphsys.distributed.ingest.plan import (
+from graphsys.distributed.ingestion.plan import (
     ChunkFiles,
     IdBatch,
     IngestWork,

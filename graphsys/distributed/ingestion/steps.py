@@ -10,16 +10,16 @@ import numpy.typing as npt
 from graphsys.core.progress import Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.core.types import EdgeType
-from graphsys.distributed.ingest import plan, tasks
-from graphsys.distributed.ingest.found_ids import FoundIntegers, FoundStrings
-from graphsys.distributed.ingest.plan import (
+from graphsys.distributed.ingestion import plan, tasks
+from graphsys.distributed.ingestion.found_ids import FoundIntegers, FoundStrings
+from graphsys.distributed.ingestion.plan import (
     ChunkFiles,
     IdBatch,
     IngestWork,
     NodeFiles,
     Piece,
 )
-from graphsys.distributed.ingest.remote_writer import RemoteWriter, RunAll
+from graphsys.distributed.ingestion.remote_writer import RemoteWriter, RunAll
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.ids.id_mapping import NodeNumbering
 from graphsys.storage.ingest.options import IngestOptions

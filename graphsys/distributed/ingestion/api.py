@@ -16,9 +16,9 @@ from graphsys.core.remote.locations import Location, is_remote
 from graphsys.datasets.build_store import open_data
 from graphsys.datasets.files import as_uri
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.ingest.plan import IngestWork
-from graphsys.distributed.ingest.remote_writer import RunAll
-from graphsys.distributed.ingest.steps import ClusterSteps
+from graphsys.distributed.ingestion.plan import IngestWork
+from graphsys.distributed.ingestion.remote_writer import RunAll
+from graphsys.distributed.ingestion.steps import ClusterSteps
 from graphsys.distributed.shared_files import shared_files
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphsys.distributed.ingest import tasks
-from graphsys.distributed.ingest.plan import (
+from graphsys.distributed.ingestion import tasks
+from graphsys.distributed.ingestion.plan import (
     ChunkFiles,
     IngestWork,
     WriterWork,
