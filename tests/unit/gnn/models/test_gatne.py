@@ -16,6 +16,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.gnn.data.features import InputShape
 from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.positive_pairs import read_pairs
+from graphsys.gnn.layerwise_inference import infer
 from graphsys.gnn.models.gatne import Gatne
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
@@ -63,7 +64,7 @@ def test_rows_are_those_of_plain_numpy(items: Graph, num_layers: int) -> None:
     wanted = plain_gatne(
         w["learned.item.weight"], w["edge.item.weight"], neighbors_of(items), num_layers, w
     )
-    found = gnn.inference.infer(context, "item")
+    found = infer(context, "item")
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     seeds = {"item": np.array([7, 31, 2])}
     with context.message_graph.sample(seeds, epoch=0, batch=0) as sample:
@@ -196,7 +197,7 @@ def test_features_make_rows_of_several_types(tmp_path: Path) -> None:
     assert {"linear.item.weight", "learned.user.weight"} <= set(w)
     assert "learned.item.weight" not in w
     order = graph.node_ids("item").to_pylist()
-    found = gnn.inference.infer(context, "item")
+    found = infer(context, "item")
     base, share = x[order] @ w["linear.item.weight"].T, w["edge.user.weight"]
     edge = (x[order] @ w["edge.item.weight"].T).reshape(10, 2, 4)
     assert isinstance(context.network, Gatne)
