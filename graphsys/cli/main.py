@@ -24,7 +24,6 @@ from graphsys.cli import (
     export,
     info,
     ingest,
-    mine,
     nearest,
     partition,
     predict,
@@ -44,6 +43,7 @@ from graphsys.cli.deltas import append, compact
 from graphsys.cli.help_pages.algorithms import AlgorithmVerb
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.machine import doctor, plan
+from graphsys.cli.mining import by_options
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice, LogProgress
 from graphsys.core.errors import GraphsysError, told_with_place, user_place
@@ -114,7 +114,6 @@ for _panel, _name, _verb, _epilog in (
     ("Data", "verify", verify.verify, verify.EPILOG),
     ("Data", "partition", partition.partition, partition.EPILOG),
     ("Algorithms", "run", run.run, run.EPILOG),
-    ("Algorithms", "mine", mine.mine, mine.EPILOG),
     ("Embeddings", "evaluate", evaluate.evaluate, evaluate.EPILOG),
     ("Embeddings", "predict", predict.predict, predict.EPILOG),
     ("Embeddings", "nearest", nearest.nearest, nearest.EPILOG),
@@ -125,6 +124,7 @@ for _panel, _name, _verb, _epilog in (
 ):
     _kind = _KINDS.get(_name, Verb)
     app.command(_name, cls=_kind, epilog=_epilog, rich_help_panel=_panel)(_verb)
+app.add_typer(by_options.app, name="mine", rich_help_panel="Algorithms")
 app.add_typer(train.app, name="train", rich_help_panel="Embeddings")
 
 

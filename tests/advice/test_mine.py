@@ -5,7 +5,8 @@ import pytest
 from tests.advice.case import Case
 from tests.advice.conftest import Follow
 
-VERB, FACTS = "graphsys/cli/mine.py", "graphsys/cli/mining_facts.py"
+VERB, FACTS = "graphsys/cli/mining/by_options.py", "graphsys/cli/mining/facts.py"
+COMMANDS = "graphsys/cli/mining/mine.py"
 TABLE = "--motifs 4 --per-node"
 
 
@@ -28,14 +29,14 @@ ROWS = {"rows": 3}
 CASES = {
     "tables of a pattern": of_mine(
         "--pattern triangle --out t.csv",
-        r"(--pattern) gives a number for the graph; tables \((--out), (--per-node), "
+        r"--pattern gives a number for the graph; tables \((--out), (--per-node), "
         r"(--per-edge), (--features)\) are for (--motifs 4)",
         "",
         told_in=FACTS,
         then=(
-            "mine g {5} {2} {1} nodes.csv --json",
-            "mine g {5} {3} {1} edges.csv --json",
-            "mine g {5} {2} {4} {1} stored --json",
+            "mine g {4} {1} {0} nodes.csv --json",
+            "mine g {4} {2} {0} edges.csv --json",
+            "mine g {4} {1} {3} {0} stored --json",
         ),
     ),
     "how often, if at all": of_mine(
@@ -46,33 +47,33 @@ CASES = {
     ),
     "a device of one count": of_mine(
         "--pattern triangle --explain --device cuda",
-        "--device cuda counts (--pattern) and (--motifs) for the whole graph; .*, "
-        "(--explain), (--per-node) and (--per-edge) need (--device cpu)",
+        "--device cuda counts .* of the whole graph; .*, (--explain), (--per-node) and "
+        "(--per-edge) need (--device cpu)",
         "",
         told_in=FACTS,
         then=(
-            "mine g {0} triangle {2} {5}",
-            "mine g {1} 4 {3} -o nodes.csv {5}",
-            "mine g {1} 4 {4} -o edges.csv {5} --json",
+            "mine count g triangle {0} {3}",
+            "mine motifs g 4 {1} -o nodes.csv {3}",
+            "mine motifs g 4 {2} -o edges.csv {3} --json",
         ),
     ),
     "a cluster of one count": of_mine(
         "--pattern triangle --explain --cluster local:2",
-        "--cluster counts (--pattern) and (--motifs) for the whole graph; .*, "
-        "(--explain), (--per-node) and (--per-edge) run without it",
+        "--cluster counts .* of the whole graph; .*, (--explain), (--per-node) and "
+        "(--per-edge) run without it",
         "",
         told_in=FACTS,
         then=(
-            "mine g {0} triangle {2}",
-            "mine g {1} 4 {3} -o nodes.csv",
-            "mine g {1} 4 {4} -o edges.csv --json",
+            "mine count g triangle {0}",
+            "mine motifs g 4 {1} -o nodes.csv",
+            "mine motifs g 4 {2} -o edges.csv --json",
         ),
     ),
     "a list that is named": of_mine(
         "--pattern 3-path --list",
         "(--list) writes the matches of one --pattern to a file; name it: (-o) x.parquet",
         "--pattern 3-path {0} {1} x.parquet",
-        told_in="graphsys/cli/mining_work.py",
+        told_in="graphsys/cli/mining/work.py",
         expected={"matches": 1},
     ),
     "memory of what is kept": of_mine(
@@ -162,24 +163,29 @@ CASES = {
         "--pattern 3-path --list",
         "to a file; name it: (-o) x.parquet",
         "--pattern 3-path --list {0} x.parquet",
-        told_in="graphsys/cli/mining_work.py",
+        told_in="graphsys/cli/mining/work.py",
         expected={"matches": 1},
     ),
     "one list": of_mine(
         "--pattern 3-path --pattern triangle --list -o x.parquet",
         "matches of one (--pattern) to",
         "--list {0} 3-path -o x.parquet",
-        told_in="graphsys/cli/mining_work.py",
+        told_in="graphsys/cli/mining/work.py",
         expected={"matches": 1},
     ),
     "features of nodes": of_mine(
         "--motifs 4 --features",
         " is for counts of .*; add (--per-node)",
         "--motifs 4 --features {0} -o x.csv",
+        told_in=COMMANDS,
         expected=ROWS,
     ),
     "out": of_mine(
-        "--motifs 4 -o x.csv", "add (--per-node)", "--motifs 4 -o x.csv {0}", expected=ROWS
+        "--motifs 4 -o x.csv",
+        "add (--per-node)",
+        "--motifs 4 -o x.csv {0}",
+        told_in=COMMANDS,
+        expected=ROWS,
     ),
     "a table of a pattern": of_mine(
         "--pattern triangle --per-node",
@@ -213,9 +219,10 @@ CASES = {
     ),
     "motifs of nodes": of_mine(
         "--motifs 3 --per-node -o x.csv",
-        "give (--motifs 4)",
-        "{0} --per-node -o x.csv",
+        "counted in those of 4; ask for (4)",
+        "",
         told_in=FACTS,
+        then=("mine motifs g {0} --per-node -o x.csv --json",),
         expected=ROWS,
     ),
     "induced": of_mine(
@@ -248,8 +255,8 @@ CASES = {
     ),
     "motifs of six nodes": of_mine(
         "--motifs 6",
-        "one by one by (--pattern)",
-        "{0} 6-cycle",
+        "one by one: (6-cycle), for example",
+        "--pattern {0}",
         told_in="graphsys/mining/census/shapes.py",
     ),
     "a store": of_mine(

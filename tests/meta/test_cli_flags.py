@@ -31,10 +31,20 @@ FLAGS = {
     "--device --device-memory --explain --format --from --help --implementation --json "
     "--list --max-supersteps --memory --out --overwrite --param --require-convergence "
     "--resume --safe-cells --strategy --threads",
-    "graphsys mine": "GRAPH --cluster --device --disconnected --edge-labels --explain "
-    "--features --format --frequent --help --induced --json --labels --limit --list "
-    "--max-edges --memory --motifs --out --overwrite --pattern --per-edge --per-node "
-    "--safe-cells --support --threads",
+    "graphsys mine": "--help",
+    "graphsys mine count": "GRAPH PATTERN... --cluster --device --disconnected --explain "
+    "--help --induced --json --labels --memory --threads",
+    "graphsys mine motifs": "GRAPH SIZE --cluster --device --features --format --help "
+    "--induced --json --memory --out --overwrite --per-edge --per-node --safe-cells "
+    "--threads",
+    "graphsys mine list": "GRAPH PATTERN --help --induced --json --labels --limit --memory "
+    "--out --overwrite --threads",
+    "graphsys mine frequent": "GRAPH --edge-labels --help --json --labels --max-edges "
+    "--support --threads",
+    "graphsys mine by-options": "GRAPH --cluster --device --disconnected --edge-labels "
+    "--explain --features --format --frequent --help --induced --json --labels --limit "
+    "--list --max-edges --memory --motifs --out --overwrite --pattern --per-edge "
+    "--per-node --safe-cells --support --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",

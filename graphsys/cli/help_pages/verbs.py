@@ -26,13 +26,13 @@ class VerbGroup(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, then the options."""
         panels: dict[str, list[tuple[str, str]]] = {}
-        groups_first = sorted(
-            self.commands.items(), key=lambda item: not isinstance(item[1], TyperGroup)
-        )
-        for name, command in groups_first:
+        shown = [(name, it) for name, it in self.commands.items() if not it.hidden]
+        for name, command in sorted(
+            shown, key=lambda it: not isinstance(it[1], TyperGroup)
+        ):
             panel = str(getattr(command, "rich_help_panel", None) or "Commands")
             panels.setdefault(panel, []).append((name, command.get_short_help_str(100)))
-        width = max((len(name) for name in self.commands), default=0)
+        width = max((len(name) for name, _ in shown), default=0)
         for panel, rows in panels.items():
             with _section(formatter, panel):
                 formatter.write_dl([(name.ljust(width), text) for name, text in rows])

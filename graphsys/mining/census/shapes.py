@@ -58,7 +58,7 @@ def shapes_of(size: int) -> dict[str, str]:
     if size not in SHAPES:
         raise ConfigError(
             f"motifs of {size} nodes are not counted; all motifs of 3, 4 and 5 nodes are, "
-            "larger patterns one by one by --pattern"
+            "larger patterns one by one: 6-cycle, for example"
         )
     return SHAPES[size]
 

@@ -24,12 +24,13 @@ def refuse_tables(out: Path | None, is_wanted: bool) -> None:
         )
 
 
-def refuse_without_support(support: int | None, out: Path | None) -> None:
-    """Refuse a search for frequent patterns that says too little or too much."""
+def refuse_without_support(support: int | None, out: Path | None) -> int:
+    """Return the least support; refuse a search that says too little or too much."""
     if support is None:
         raise ConfigError("--frequent: how often? give --support 300, for example")
     if out is not None:
         raise ConfigError("--out is for counts of every node; --json prints the patterns")
+    return support
 
 
 def refuse_device(device: str, *, is_one_count: bool) -> None:
@@ -38,7 +39,7 @@ def refuse_device(device: str, *, is_one_count: bool) -> None:
 
     if device != "cpu" and not is_one_count:
         raise ConfigError(
-            f"--device {device} counts --pattern and --motifs for the whole graph; lists, "
+            f"--device {device} counts patterns and motifs of the whole graph; lists, "
             "frequent patterns, --explain, --per-node and --per-edge need --device cpu"
         )
     check_device(device)
@@ -48,7 +49,7 @@ def refuse_on_cluster(*, is_one_count: bool, device: str, memory: str | None) ->
     """Refuse what workers do not do together."""
     if not is_one_count:
         raise ConfigError(
-            "--cluster counts --pattern and --motifs for the whole graph; lists, frequent "
+            "--cluster counts patterns and motifs of the whole graph; lists, frequent "
             "patterns, --explain, --per-node and --per-edge run without it"
         )
     if device != "cpu" or memory is not None:
@@ -62,8 +63,8 @@ def refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool
         raise ConfigError("--per-node and --per-edge make two tables; ask for one of them")
     if motifs != 4:
         raise ConfigError(
-            f"--motifs {motifs}: nodes and edges are counted in motifs of up to 4 nodes; "
-            "give --motifs 4"
+            f"motifs of {motifs} nodes: the places of nodes and edges are counted in those "
+            "of 4; ask for 4"
         )
     if induced != "vertex":
         raise ConfigError(

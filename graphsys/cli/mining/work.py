@@ -77,28 +77,38 @@ def explain(
         sys.stdout.write(visible(f"\n# counts {' and '.join(names)}\n{code}"))
 
 
-def list_matches(
-    graph: Any,
-    patterns: list[str],
-    induced: str,
-    labels: str | None,
-    out: Path | None,
-    limit: int | None,
-    threads: int | None,
-    overwrite: bool,
-    memory: str | None,
-) -> int:
-    """Write the matches of the one pattern; return how many they are."""
-    from graphsys import mining
+def one_listed(patterns: list[str], out: Path | None) -> tuple[str, Path]:
+    """Return the pattern and the file of a list by options.
+
+    Raises:
+        ConfigError: There are several patterns, or no file.
+    """
     from graphsys.core.errors import ConfigError
 
     if out is None or len(patterns) > 1:
         raise ConfigError(
             "--list writes the matches of one --pattern to a file; name it: -o x.parquet"
         )
+    return patterns[0], out
+
+
+def list_matches(
+    graph: Path,
+    pattern: str,
+    induced: str,
+    labels: str | None,
+    out: Path,
+    limit: int | None,
+    threads: int | None,
+    overwrite: bool,
+    memory: str | None,
+) -> int:
+    """Write the matches of a pattern; return how many they are."""
+    from graphsys import mining
+
     return mining.write_matches(
         graph,
-        patterns[0],
+        pattern,
         out,
         induced=induced,
         labels=labels,

@@ -1,0 +1,1 @@
+"""``graphsys mine``: its commands, and its options of before."""
