@@ -29,7 +29,7 @@ ROWS = {"rows": 3}
 CASES = {
     "tables of a pattern": of_mine(
         "--pattern triangle --out t.csv",
-        r"--pattern gives a number for the graph; tables \((--out), (--per-node), "
+        r" gives a number for the graph; tables \((--out), (--per-node), "
         r"(--per-edge), (--features)\) are for (--motifs 4)",
         "",
         told_in=FACTS,
