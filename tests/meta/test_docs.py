@@ -1,6 +1,7 @@
 """What the READMEs say is true: their Python runs, their links and commands exist."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,13 @@ def test_scripts_named_in_the_readme_can_be_run() -> None:
     for name in set(re.findall(r"\bscripts/[a-z/]+\b(?!\.)", text)):
         path = ROOT / name
         assert path.is_dir() or path.stat().st_mode & 0o111, name
+
+
+def test_the_version_is_that_of_the_changelog() -> None:
+    """The newest version that the changelog cut, or one under way after it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == graphsys.__version__
+    cut = re.findall(r"^## \[(\d[\d.]*)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    newest = max(tuple(map(int, it.split("."))) for it in cut)
+    said = tuple(map(int, project["version"].split(".")[:3]))
+    assert said > newest if "dev" in project["version"] else said == newest
