@@ -196,9 +196,9 @@ MEASURED = """
     import graphsys
     from graphsys.core.memory import MemoryMeter, release_free_memory, resident_bytes
     from graphsys.embedding import EmbeddingConfig, train
-    from graphsys.embedding.context import TrainingContext
+    from graphsys.embedding.context import EmbeddingContext
     from graphsys.embedding.model import relation_sets
-    from graphsys.embedding.run import RunState, describe_graph
+    from graphsys.embedding.run import EmbeddingRunState, describe_graph
     from graphsys.embedding.training.plan import Planner
     from graphsys.embedding.data.schedule import Layout
     from graphsys.embedding.training.hooks.edge_sets import list_steps
@@ -209,9 +209,9 @@ MEASURED = """
                              num_uniform_negatives=50, threads=2, checkpoint_seconds=9.0)
     train(graph, config, folder / "warm")
     model = relation_sets(graph, config)
-    context = TrainingContext(
+    context = EmbeddingContext(
         path=folder, graph=graph, config=config, model=model, layout=Layout(),
-        steps=list_steps(graph, model, config), state=RunState(graph=describe_graph(graph)))
+        steps=list_steps(graph, model, config), state=EmbeddingRunState(graph=describe_graph(graph)))
     for capacity in (2, 5):
         release_free_memory()
         planner = Planner(context, resident_bytes())

@@ -282,10 +282,10 @@ def test_a_kill_before_the_name_leaves_nothing(changed: Path) -> None:
     code = f"""
 import os
 from graphsys.storage import Graph
-from graphsys.storage.deltas import kept
-kept._WORTH_KEEPING = 1
+from graphsys.storage.deltas import merge_cache
+merge_cache._WORTH_KEEPING = 1
 from pathlib import Path
-kept.user_cache = lambda name: Path({str(cache)!r})
+merge_cache.user_cache = lambda name: Path({str(cache)!r})
 os.link = lambda *_, **__: os.kill(os.getpid(), 9)
 with Graph({str(changed)!r}) as graph:
     graph.node_ids("node")
