@@ -211,7 +211,8 @@ MEASURED = """
     model = relation_sets(graph, config)
     context = EmbeddingContext(
         path=folder, graph=graph, config=config, model=model, layout=Layout(),
-        steps=list_steps(graph, model, config), state=EmbeddingRunState(graph=describe_graph(graph)))
+        steps=list_steps(graph, model, config),
+        state=EmbeddingRunState(graph=describe_graph(graph)))
     for capacity in (2, 5):
         release_free_memory()
         planner = Planner(context, resident_bytes())
