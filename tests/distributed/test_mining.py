@@ -101,7 +101,7 @@ def test_the_command_gives_what_one_machine_does(store: Path, run_cli: Run) -> N
     ("words", "message"),
     [
         (["--pattern", "triangle", "--list"], "lists, frequent patterns, --explain, --per"),
-        (["--frequent", "--support", "3"], "--cluster counts --pattern and --motifs for"),
+        (["--frequent", "--support", "3"], "--cluster counts patterns and motifs of"),
         (["--motifs", "4", "--per-node"], "--per-node and --per-edge run without it"),
         (["--motifs", "4", "--memory", "1GB"], "--memory does not go with --cluster"),
         (["--motifs", "7"], "motifs of 7 nodes"),
