@@ -196,7 +196,7 @@ def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) 
         ),
         (
             ["--motifs", "4", "--per-node", "--device", "cuda"],
-            "error: --device cuda counts --pattern and --motifs for the whole graph; ",
+            "error: --device cuda counts patterns and motifs of the whole graph; ",
         ),
         (["--motifs", "4", "--list"], "error: --list is for --pattern, --limit for --list"),
         (["--pattern", "bull", "--limit", "3"], "error: --list is for --pattern, --limit"),
@@ -218,7 +218,7 @@ def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) 
             ["--motifs", "4", "--per-node", "--per-edge"],
             "error: --per-node and --per-edge make two tables",
         ),
-        (["--motifs", "5", "--per-node"], "error: --motifs 5: nodes and edges are counted"),
+        (["--motifs", "5", "--per-node"], "error: motifs of 5 nodes: the places of nodes"),
         (
             ["--motifs", "4", "--per-node", "--induced", "edge"],
             "error: --induced edge: places of nodes and edges are counted vertex-induced",
