@@ -1,4 +1,4 @@
-"""The quality table: pairs of walks, and that the README shows what is saved."""
+"""The quality table: pairs of walks, and that the page shows what is saved."""
 
 import importlib
 import json
@@ -43,12 +43,12 @@ def test_pairs_are_near_on_walks_of_their_relation(bench: Any, tmp_path: Path) -
     assert found.num_nodes_of("node") == found.num_nodes_of("context") == 9
 
 
-def test_the_readme_shows_what_is_saved(bench: Any) -> None:
+def test_the_page_shows_what_is_saved(bench: Any) -> None:
     table = bench("bench.quality.table")
     (path,) = (ROOT / "scripts/bench/results").glob("embedding_quality_*.json")
     rows = json.loads(path.read_text())["rows"]
-    readme = (ROOT / "graphsys/embedding/README.md").read_text()
-    assert table.markdown(rows) in readme
+    page = (ROOT / "scripts/bench/pages/embedding.md").read_text()
+    assert table.markdown(rows) in page
 
 
 def test_a_table_has_a_line_per_metric(bench: Any) -> None:

@@ -24,10 +24,15 @@ class Interrupted:
 
 def test_a_team_that_is_interrupted_as_it_waits_ends_and_begins_nothing_again() -> None:
     calls: list[int] = []
+    has_woken = threading.Event()
 
     def kernel(index: int) -> None:
         calls.append(index)
-        time.sleep(0.1 * index)
+        if index == 0:
+            has_woken.wait(60)  # what has not woken by the interruption begins nothing
+        else:
+            has_woken.set()
+            time.sleep(0.1)
 
     with ThreadTeam(2) as team:
         team._ended[1] = Interrupted(team._ended[1])  # type: ignore[call-overload]
