@@ -44,8 +44,8 @@ def parts_beside(out: Place) -> Iterator[SharedFiles]:
     folder = out.with_name(f".{out.name}.{secrets.token_hex(8)}.parts")
     ownership.make_folder(folder)
     try:
-        ownership.claim(folder)
-        with _locked(folder):
+        with _locked(folder):  # first: what is claimed and not held is swept
+            ownership.claim(folder)
             yield SharedFiles(folder)
     finally:
         ownership.remove_folder(folder)
