@@ -31,6 +31,8 @@ from graphsys.core.errors import ConfigError
 
 BY_OPTIONS: Final = "by-options"
 """Name of the command that options alone choose what of: the only one until 0.4."""
+_CHOOSING: Final = {"--pattern", "--motifs", "--frequent"}
+"""What that one alone has: with it the first word is a graph, even one named ``count``."""
 
 
 class MineGroup(VerbGroup):
@@ -38,7 +40,9 @@ class MineGroup(VerbGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give what is no command to the one that is chosen by options."""
-        if args and args[0] not in (*self.commands, "-h", "--help"):
+        is_command = not args or args[0] in (*self.commands, "-h", "--help")
+        is_chosen = bool(_CHOOSING & {it.partition("=")[0] for it in args})
+        if not is_command or (is_chosen and args[0] != BY_OPTIONS):
             args = [BY_OPTIONS, *args]
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed

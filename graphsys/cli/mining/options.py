@@ -9,13 +9,16 @@ from graphsys.cli.options import CONTROL, OUTPUT
 
 PATTERNS = "Patterns"
 FREQUENT = "Frequent patterns"
+_FORMS = (
+    "triangle, 5-clique, house, or edges, 'a-b b-c c-a'; a>b: an arrow, a!b: no edge, "
+    "a:user-[likes]-b: labels."
+)
 
 PatternsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PATTERN...",
-        help="Patterns: triangle, 5-clique, house, or edges, 'a-b b-c c-a'; a>b: an arrow, "
-        "a!b: no edge, a:user-[likes]-b: labels.",
+        help=f"Patterns: {_FORMS}",
         show_default=False,
     ),
 ]
@@ -23,8 +26,7 @@ PatternArgument = Annotated[
     str,
     typer.Argument(
         metavar="PATTERN",
-        help="A pattern: triangle, 5-clique, house, or edges, 'a-b b-c c-a'; a>b: an "
-        "arrow, a!b: no edge, a:user-[likes]-b: labels.",
+        help=f"A pattern: {_FORMS}",
         show_default=False,
     ),
 ]

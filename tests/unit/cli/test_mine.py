@@ -51,6 +51,17 @@ def test_a_command_says_what_the_options_say(
     assert said(capsys, *new) == said(capsys, *old) != {}
 
 
+def test_a_graph_may_have_the_name_of_a_command(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    (tmp_path / "count").symlink_to(graph)
+    monkeypatch.chdir(tmp_path)
+    # two triangles that share a node: an end of each, and that node, are an induced path
+    whole = {"3-path": 4, "triangle": 2}
+    for form in (("count", "--motifs", 3), ("count", "--motifs=3"), ("motifs", "count", 3)):
+        assert said(capsys, *form)["counts"] == whole
+
+
 FILES = {
     "list": (("list", "G", "triangle"), ("G", "--pattern", "triangle", "--list")),
     "orbits": (("motifs", "G", 4, "--per-node"), ("G", "--motifs", 4, "--per-node")),
