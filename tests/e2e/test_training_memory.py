@@ -44,8 +44,7 @@ def test_the_buffer_keeps_the_budget(
     assert told["swaps"] > 0
     assert told["buffer_partitions"] > 2  # what is kept without a budget
     assert told["planned_memory_bytes"] <= parse_bytes(BUDGET)
-    assert peak <= parse_bytes(BUDGET) + SLACK  # without torch, closer than promised
-    assert peak <= told["planned_memory_bytes"] + SLACK
+    assert peak <= told["planned_memory_bytes"]  # without torch, closer than promised
 
 
 def test_learned_rows_are_refused_before_they_are_trained_with_an_amount_near_the_peak(

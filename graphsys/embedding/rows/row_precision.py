@@ -16,7 +16,17 @@ Floats = npt.NDArray[np.float32]
 Stored = npt.NDArray[Any]
 """float32 or uint16 ``[N, D]``."""
 
-_BLOCK = 1 << 14
+_NUMBERS_AT_A_TIME = 1 << 18
+
+
+def rows_at_a_time(dim: int) -> int:
+    """Return how many rows are converted together: 1 MB of float32, of whatever length.
+
+    Examples:
+        >>> rows_at_a_time(128)
+        2048
+    """
+    return max(_NUMBERS_AT_A_TIME // max(dim, 1), 1)
 
 
 def stored_dtype(row_dtype: RowDtype) -> np.dtype[Any]:
@@ -53,8 +63,9 @@ def to_floats(stored: Stored, row_dtype: RowDtype) -> Floats:
 def are_finite(stored: Stored, row_dtype: RowDtype) -> bool:
     """Say whether stored rows have neither infinities nor what is not a number."""
     with np.errstate(over="ignore", invalid="ignore"):
-        for begin in range(0, len(stored), _BLOCK):
-            rows = to_floats(stored[begin : begin + _BLOCK], row_dtype)
+        block = rows_at_a_time(stored.shape[1])
+        for begin in range(0, len(stored), block):
+            rows = to_floats(stored[begin : begin + block], row_dtype)
             if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
                 return False
     return True

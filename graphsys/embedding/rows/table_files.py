@@ -23,6 +23,7 @@ from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import (
     Stored,
     are_finite,
+    rows_at_a_time,
     stored_dtype,
     to_floats,
     to_stored,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has n
 Floats = npt.NDArray[np.float32]
 Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N]
 _INIT_ROWS = 1 << 16
-_ROWS_AT_A_TIME = 1 << 12  # in float32, however rows are stored
 
 
 def first_rows(config: EmbeddingConfig, part: Part, size: int) -> Stored:
@@ -54,16 +54,18 @@ def first_rows(config: EmbeddingConfig, part: Part, size: int) -> Stored:
     dim, row_dtype = config.dim_of(part[0]), config.row_dtype
     rows = np.empty((size, dim), dtype=stored_dtype(row_dtype))
     scale = np.float32(config.init_scale_of(part[0]))
+    step = rows_at_a_time(dim)  # no plan of a training counts what is drawn at once
 
     def fill(number: int) -> None:
         """Draw a block, each by a generator of its own: nobody waits for another."""
         keys = (number,) if number else ()
         rng = generator(config.seed, "first values", *part, *keys)
         end = min((number + 1) * _INIT_ROWS, size)
-        for begin in range(number * _INIT_ROWS, end, _ROWS_AT_A_TIME):
-            piece = rows[begin : min(begin + _ROWS_AT_A_TIME, end)]
+        for begin in range(number * _INIT_ROWS, end, step):
+            piece = rows[begin : min(begin + step, end)]
             drawn = rng.standard_normal(piece.shape, dtype=np.float32)
-            piece[...] = to_stored(drawn * scale, row_dtype)
+            drawn *= scale
+            piece[...] = to_stored(drawn, row_dtype)
 
     run_parallel(fill, range(-(-size // _INIT_ROWS)), config.threads or None)
     return rows

@@ -9,6 +9,8 @@ import pytest
 from graphsys.core.errors import StorageFullError
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
+from graphsys.embedding.config import RowDtype
+from graphsys.embedding.rows.row_precision import are_finite
 from graphsys.embedding.rows.table_files import TableFiles, first_rows
 from graphsys.embedding.training import api
 from graphsys.storage.runs import run_folder
@@ -46,6 +48,23 @@ def test_rows_in_16_bits_never_take_the_memory_of_32() -> None:
         tracemalloc.stop()
     assert rows.nbytes == 2 * 64 * ROWS
     assert peak < 1.5 * rows.nbytes
+
+
+@pytest.mark.parametrize("row_dtype", ["float32", "bfloat16"])
+def test_long_rows_are_drawn_and_checked_a_few_at_a_time(row_dtype: RowDtype) -> None:
+    """What is held besides the rows stands in no plan, so it may not grow with them."""
+    config = EmbeddingConfig(dim=2000, row_dtype=row_dtype, threads=1)
+    tracemalloc.start()
+    try:
+        rows = first_rows(config, ("node", 0), 4096)
+        drawn = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        assert are_finite(rows, row_dtype)
+        checked = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert drawn - rows.nbytes < 16 << 20
+    assert checked - rows.nbytes < 16 << 20
 
 
 def test_files_of_a_commit_that_failed_after_its_rename_stay(
