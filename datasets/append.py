@@ -17,7 +17,7 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 if TYPE_CHECKING:
     from graphsys.storage.dynamic.append import AppendReport
-    from graphsys.storage.reader import Graph
+    from graphsys.storage.reader import GraphReader
 
 
 class _Sources(Source):
@@ -35,7 +35,7 @@ class _Sources(Source):
 
 
 def append(
-    graph: "Graph | str | os.PathLike[str]",
+    graph: "GraphReader | str | os.PathLike[str]",
     data: Any = None,
     *,
     nodes: Mapping[str, Any] | None = None,
@@ -49,7 +49,7 @@ def append(
     separator: str | None = None,
     skip: int = 0,
     num_threads: int | None = None,
-) -> "AppendReport":
+) -> "AppendReport[GraphReader]":
     """Add edges and nodes to a store and remove edges, at the cost of what changes.
 
     Args:

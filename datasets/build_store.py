@@ -18,6 +18,7 @@ from graphsys.storage.ingest.split_spec import Shares, SplitSpec, split_spec
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
+    from graphsys.storage.reader import GraphReader
     from graphsys.storage.source import Source
 
 
@@ -42,7 +43,7 @@ def ingest(
     inverse: str | None = None,
     missing_nodes: str = "make",
     **options: Any,
-) -> "IngestReport":
+) -> "IngestReport[GraphReader]":
     """Read a graph and write a store.
 
     Args:

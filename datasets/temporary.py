@@ -8,14 +8,14 @@ from typing import Any, TypeAlias, cast
 
 from graphsys.core import ownership
 from graphsys.core.errors import ConfigError
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import Source
 
-GraphLike: TypeAlias = Graph | str | os.PathLike[str] | Any
+GraphLike: TypeAlias = GraphReader | str | os.PathLike[str] | Any
 """What :func:`graph_of` takes."""
 
 
-def graph_of(graph: GraphLike) -> Graph:
+def graph_of(graph: GraphLike) -> GraphReader:
     """Return a graph to read from.
 
     Args:
@@ -32,23 +32,23 @@ def graph_of(graph: GraphLike) -> Graph:
     if (found := _open_graph(graph)) is not None:
         return found
     if isinstance(graph, str | os.PathLike):
-        return Graph(graph)
+        return GraphReader(graph)
     from graphsys.datasets.readers.in_memory import from_object  # slow: scipy
 
     return temporary_graph(from_object(graph))
 
 
-def _open_graph(graph: Any) -> Graph | None:
+def _open_graph(graph: Any) -> GraphReader | None:
     """Return an open graph, also the one of which an ingest reports."""
-    if isinstance(graph, Graph):
+    if isinstance(graph, GraphReader):
         return graph
     module = sys.modules.get("graphsys.storage.ingest.ingest")  # slow to load: numba
     if module is not None and isinstance(graph, module.IngestReport):
-        return cast("Graph", graph.graph)
+        return cast("GraphReader", graph.graph)
     return None
 
 
-def temporary_graph(source: Source) -> Graph:
+def temporary_graph(source: Source) -> GraphReader:
     """Return a graph whose store goes when nobody uses it any more."""
     from graphsys.storage.ingest.ingest import ingest  # slow: numba
 
@@ -64,7 +64,7 @@ def temporary_graph(source: Source) -> Graph:
     return graph
 
 
-def stored_graph(graph: GraphLike) -> Graph:
+def stored_graph(graph: GraphLike) -> GraphReader:
     """Return a graph whose store stays: an open one, or one by its path.
 
     Raises:

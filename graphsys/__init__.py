@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from graphsys.analysis.profile import profile as profile
     from graphsys.core.errors import NotConvergedWarning as NotConvergedWarning
     from graphsys.core.types import EdgeType as EdgeType
-    from graphsys.datasets import ingest as ingest
     from graphsys.engine import algorithms as algorithms
     from graphsys.engine.program import NO_NODE as NO_NODE
     from graphsys.engine.program import NodeId as NodeId
@@ -51,9 +50,10 @@ if TYPE_CHECKING:
     from graphsys.engine.result import Result as Result
     from graphsys.engine.run import run as run
     from graphsys.engine.topology import Topology as Topology
-    from graphsys.storage.ingest.split import split as split
-    from graphsys.storage.reader import Graph as Graph
-    from graphsys.storage.reader import open_graph as open
+    from graphsys.facade.graph import Graph as Graph
+    from graphsys.facade.graph import open_graph as open
+    from graphsys.facade.ingest import ingest as ingest
+    from graphsys.facade.ingest import split as split
 
 __all__ = [
     "NO_NODE",

@@ -8,7 +8,7 @@ from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.run import EmbeddingRunState, describe_graph
 from graphsys.embedding.training.hooks.edge_sets import list_steps
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 
 def context_of(

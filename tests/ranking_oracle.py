@@ -8,7 +8,7 @@ import numpy as np
 
 from graphsys.core.types import EdgeType
 from graphsys.embedding import Embeddings
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.embedding_codes import OPERATOR_CODES
 
 

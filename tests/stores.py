@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.types import EDGE, EdgeType
-from graphsys.storage import EdgeChunk, Graph, IngestReport, NodeChunk, Source, ingest
+from graphsys.facade.graph import Graph
+from graphsys.facade.ingest import for_users
+from graphsys.storage import EdgeChunk, GraphReader, IngestReport, NodeChunk, Source, ingest
 
 
 class ListSource(Source):
@@ -54,11 +56,13 @@ def make_store(
     *chunks: EdgeChunk | NodeChunk,
     is_directed: bool = True,
     **options: Any,
-) -> IngestReport:
+) -> IngestReport[Graph]:
     """Ingest chunks; warnings about the graph are not the test's business."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return ingest(ListSource(chunks, is_directed=is_directed), out, **options)
+        return for_users(ingest)(
+            ListSource(chunks, is_directed=is_directed), out, **options
+        )
 
 
 class Edge(NamedTuple):
@@ -70,7 +74,7 @@ class Edge(NamedTuple):
     values: tuple[tuple[str, Any], ...]
 
 
-def read_edges(graph: Graph, name: str, split: str | None = None) -> list[Edge]:
+def read_edges(graph: GraphReader, name: str, split: str | None = None) -> list[Edge]:
     """Return the edges of a type and split in the sequence of buckets."""
     kind = graph.edge_type(name)
     src_ids = graph.node_ids(kind.src_type).to_pylist()
@@ -95,6 +99,8 @@ def read_edges(graph: Graph, name: str, split: str | None = None) -> list[Edge]:
     return found
 
 
-def pairs_of(graph: Graph, name: str = "edge", split: str | None = None) -> Counter[Any]:
+def pairs_of(
+    graph: GraphReader, name: str = "edge", split: str | None = None
+) -> Counter[Any]:
     """Return the multiset of (src, dst) of an edge type."""
     return Counter((edge.src, edge.dst) for edge in read_edges(graph, name, split))

@@ -1,6 +1,5 @@
 """Graphs that are Python objects already: arrays, matrices, tables, others' graphs."""
 
-import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -17,15 +16,10 @@ from graphsys.datasets.readers.matrix_market import Matrix, MatrixSource
 from graphsys.datasets.readers.networkx_graphs import NetworkXSource
 from graphsys.datasets.readers.tables import Batches, TableSource
 from graphsys.storage.ingest.graph_source import GraphSource
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import Source
 
 _ROLES: Final = ("src", "dst", "weight")
-_LIBRARIES: Final = {
-    "torch_geometric": "graphsys.interop.pyg",
-    "dgl": "graphsys.interop.dgl",
-}
-"""Who makes a source of a library's graph, which is there when the library is loaded."""
 _MAX_EXACT: Final = 2.0**53
 
 
@@ -67,16 +61,18 @@ def from_object(
     )
     if isinstance(obj, Source):
         return obj
-    if isinstance(obj, Graph):
+    if isinstance(obj, GraphReader):
         return GraphSource(obj)
     if _is_of(obj, "scipy") and hasattr(obj, "tocoo"):
         return _sparse(obj, options)
-    for package, reader in _LIBRARIES.items():
-        if _is_of(obj, package):
-            made: Source = importlib.import_module(reader).source_of(
-                obj, undirected=undirected
-            )
-            return made
+    if _is_of(obj, "torch_geometric"):
+        from graphsys.datasets.readers import pyg_graphs
+
+        return pyg_graphs.source_of(obj, undirected=undirected)
+    if _is_of(obj, "dgl"):
+        from graphsys.datasets.readers import dgl_graphs
+
+        return dgl_graphs.source_of(obj, undirected=undirected)
     if _is_of(obj, "torch") and tuple(obj.shape) in ((2, 2), (2, 3)):
         raise InputError(
             f"tensor of shape {list(obj.shape)}: may be two edges, or an edge_index of "

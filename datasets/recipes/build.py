@@ -25,6 +25,7 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
+    from graphsys.storage.reader import GraphReader
 
 _MAX_MARKED: Final = 1 << 31
 
@@ -51,7 +52,7 @@ def build(
     allow_other_counts: bool = False,
     progress: Progress = SILENT,
     **options: Any,
-) -> "IngestReport":
+) -> "IngestReport[GraphReader]":
     """Build a data set into a store.
 
     Args:

@@ -24,6 +24,7 @@ from graphsys.cli.report import print_ingest_report
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
+    from graphsys.storage.reader import GraphReader
 
 EPILOG = examples(
     "graphsys ingest wiki-Vote.txt.gz -o votes",
@@ -271,7 +272,7 @@ def ingest(
             inverse=inverse,
             missing_nodes=missing_nodes,
         )
-        report: IngestReport = distributed.ingest(
+        report: IngestReport[GraphReader] = distributed.ingest(
             files or [], out, cluster=where, reading=reading, **writing
         )
     else:

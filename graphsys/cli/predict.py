@@ -24,7 +24,7 @@ from graphsys.cli.results import STDOUT, FormatOption, check_target, write_resul
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graphsys.storage.reader import Graph
+    from graphsys.storage.reader import GraphReader
 
 EPILOG = examples(
     "graphsys predict run --relation likes --top-k 10 -o likes.parquet",
@@ -177,7 +177,7 @@ class _KnownAnswers(NamedTuple):
         """The splits, as the library takes them."""
         return self.chosen or "all"
 
-    def told(self, graph: "Graph") -> list[str]:
+    def told(self, graph: "GraphReader") -> list[str]:
         """Say of which splits; return them."""
         from graphsys.core.types import known_splits
 
@@ -214,7 +214,7 @@ class _Target(NamedTuple):
 
 def _answer(
     run: Path,
-    chosen: "Graph | None",
+    chosen: "GraphReader | None",
     target: _Target,
     nodes: Path | None,
     relation: str | None,
@@ -258,7 +258,7 @@ def _answer(
 
 def _recommend(
     run: Path,
-    graph: "Graph | None",
+    graph: "GraphReader | None",
     target: _Target,
     nodes: Path | None,
     relation: str | None,
@@ -301,7 +301,7 @@ def _recommend(
 
 def _predict_nodes(
     run: Path,
-    graph: "Graph | None",
+    graph: "GraphReader | None",
     target: _Target,
     nodes: Path | None,
     relation: str | None,

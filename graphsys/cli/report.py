@@ -9,6 +9,7 @@ from graphsys.core.remote.locations import shown
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
+    from graphsys.storage.reader import GraphReader
 
 _LABELS = {
     "num_nodes": "nodes",
@@ -43,7 +44,7 @@ def print_graph(facts: Mapping[str, Any]) -> None:
     print_facts(shown)
 
 
-def print_ingest_report(report: "IngestReport", *, as_json: bool) -> None:
+def print_ingest_report(report: "IngestReport[GraphReader]", *, as_json: bool) -> None:
     """Print what an ingest wrote and what it took."""
     from graphsys.storage.info import info
 

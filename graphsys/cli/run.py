@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphsys.distributed.run import ClusterRun
     from graphsys.engine.native_plan import NativeRun
     from graphsys.engine.program_run import ProgramRun
-    from graphsys.storage.reader import Graph
+    from graphsys.storage.reader import GraphReader
 
 EPILOG = examples(
     "graphsys run --list",
@@ -331,7 +331,7 @@ class _RunRequest:
             self.parameters = parse_parameters(pairs, known, name)
 
     def prepare(
-        self, graph: "Graph", settings: dict[str, Any]
+        self, graph: "GraphReader", settings: dict[str, Any]
     ) -> "NativeRun | ProgramRun | ClusterRun":
         """Decide what will run and how; ``--explain`` and a run have this in common."""
         from graphsys.core.errors import ConfigError
@@ -350,7 +350,7 @@ class _RunRequest:
         return ClusterRun.of(prepared, self.name, self.parameters, cluster)
 
     def _prepare(
-        self, graph: "Graph", settings: dict[str, Any]
+        self, graph: "GraphReader", settings: dict[str, Any]
     ) -> "NativeRun | ProgramRun":
         from graphsys.core.errors import ConfigError
         from graphsys.engine.program_run import prepare_program

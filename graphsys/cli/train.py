@@ -53,13 +53,22 @@ ResumeOption = Annotated[
 ]
 
 
+def _config_of(model: str) -> Any:
+    """Return the module of the settings of ``train MODEL``."""
+    if model == "gnn":
+        from graphsys.gnn import config
+
+        return config
+    from graphsys.embedding import config  # type: ignore[no-redef]
+
+    return config
+
+
 def _complete_preset(model: str) -> Callable[[str], list[str]]:
     """Return what completes the name of a preset of ``train MODEL``."""
 
     def complete(incomplete: str) -> list[str]:
-        import importlib
-
-        names = importlib.import_module(f"graphsys.{model}.config").preset_names()
+        names = _config_of(model).preset_names()
         return [name for name in names if name.startswith(incomplete)]
 
     return complete
@@ -70,12 +79,10 @@ def _settings_option(model: str, kind: str) -> Any:
 
     def show(is_asked: bool) -> None:
         if is_asked:
-            import importlib
-
             from graphsys.training.settings import as_toml
 
-            room = importlib.import_module(f"graphsys.{model}.config")
-            sys.stdout.write(as_toml(getattr(room, kind), f"graphsys train {model}"))
+            config = getattr(_config_of(model), kind)
+            sys.stdout.write(as_toml(config, f"graphsys train {model}"))
             raise typer.Exit
 
     return typer.Option(
@@ -336,14 +343,17 @@ def _trainer(library: Any, cluster: str | None) -> Any:
 
 def _kept(model: str, graph: Path, out: Path) -> str:
     """Return what an interrupted training left, and how to go on."""
-    import importlib
-
     from graphsys.core.errors import GraphsysError
     from graphsys.storage.runs.remote_checkpoint import settings_folder
 
+    if model == "gnn":
+        from graphsys.gnn.run import read_state
+    else:
+        from graphsys.embedding.run import read_state  # type: ignore[assignment]
+
     try:
         with settings_folder(out) as folder:
-            state = importlib.import_module(f"graphsys.{model}.run").read_state(folder)
+            state = read_state(folder)
     except (GraphsysError, OSError):
         why = "the training had no checkpoint yet"
         if locations.is_remote(out):

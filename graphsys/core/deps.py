@@ -1,6 +1,7 @@
 """Optional packages, imported where they are needed."""
 
 import importlib
+import os
 from importlib import metadata
 from types import ModuleType
 
@@ -19,6 +20,12 @@ def require(package: str, *, extra: str) -> ModuleType:
         raise MissingDependencyError(
             f"{package} is needed and not installed; pip install 'graphsys[{extra}]'"
         ) from err
+
+
+def require_dgl() -> ModuleType:
+    """Import DGL with its PyTorch backend, so that it does not ask which to take."""
+    os.environ.setdefault("DGLBACKEND", "pytorch")
+    return require("dgl", extra="dgl")
 
 
 def own_version() -> str:

@@ -18,7 +18,7 @@ from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.threads import num_cores
 from graphsys.storage import text_cells
 from graphsys.storage.locks import is_pinned
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 _STORE_BYTES = 200 << 20
 """Ray's object store on this machine: what travels is messages, not graphs."""
@@ -197,7 +197,7 @@ def threads_per_worker(num_workers: int, *, is_local: bool) -> int:
     return max(num_cores() // num_workers, 1) if is_local else 1
 
 
-def refuse_views(graph: Graph) -> None:
+def refuse_views(graph: GraphReader) -> None:
     """Refuse a graph that its folder does not tell all about.
 
     Raises:

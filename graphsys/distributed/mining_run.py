@@ -20,7 +20,7 @@ from graphsys.mining.census.shapes import shapes_of
 from graphsys.mining.count_plan import check_induced
 from graphsys.mining.pattern import Pattern
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ClusterCounts:
 
 
 def count_on_cluster(
-    graph: Graph,
+    graph: GraphReader,
     cluster: Cluster,
     *,
     patterns: Sequence[str] = (),

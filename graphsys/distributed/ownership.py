@@ -17,7 +17,7 @@ from graphsys.engine.execute.stream import Part, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.graph.slices import even_cuts
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Spans = Sequence[tuple[int, int]]
 
@@ -70,12 +70,12 @@ class Ownership:
         return sum(high - low for low, high in self.spans[worker])
 
 
-def most_owners(graph: Graph) -> int:
+def most_owners(graph: GraphReader) -> int:
     """Return how many workers can own a partition."""
     return max(graph.num_partitions(kind) for kind in graph.node_types)
 
 
-def require_partitions(graph: Graph, num_workers: int) -> None:
+def require_partitions(graph: GraphReader, num_workers: int) -> None:
     """Check that each worker may own a partition.
 
     Raises:
@@ -89,7 +89,7 @@ def require_partitions(graph: Graph, num_workers: int) -> None:
         )
 
 
-def partition_cuts(graph: Graph, kind: str, num_workers: int) -> tuple[int, ...]:
+def partition_cuts(graph: GraphReader, kind: str, num_workers: int) -> tuple[int, ...]:
     """Return the first partition of a node type of each worker, and their number.
 
     Each worker gets about as much to visit: nodes, and entries of their rows both ways.
@@ -97,7 +97,7 @@ def partition_cuts(graph: Graph, kind: str, num_workers: int) -> tuple[int, ...]
     return even_cuts(_visits(graph, kind), num_workers)
 
 
-def _visits(graph: Graph, kind: str) -> npt.NDArray[np.int64]:
+def _visits(graph: GraphReader, kind: str) -> npt.NDArray[np.int64]:
     """Return what each partition of a node type has to visit, int64 ``[P]``."""
     found = np.diff(graph.offsets(kind))
     for edge_type in graph.edge_types:
@@ -144,7 +144,9 @@ class LocalRows(StreamRows):
             return self.topology.own_blocks(direction)
         return super()._blocks(direction)
 
-    def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
+    def _sources(
+        self, graph: GraphReader, block: IndexBlock
+    ) -> tuple[tuple[int, int, int], ...]:
         if isinstance(
             self.topology, LocalSimple | LocalEdges
         ):  # not by the store's buckets

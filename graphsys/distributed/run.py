@@ -32,7 +32,7 @@ from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 _TAKEN = ("max_supersteps", "num_threads", "checkpoint", "checkpoint_every", "resume")
 
@@ -299,7 +299,7 @@ def _refuse(name: str, work: PreparedProgram) -> None:
         )
 
 
-def _graph_for(cluster: Cluster, topology: Topology) -> Graph:
+def _graph_for(cluster: Cluster, topology: Topology) -> GraphReader:
     """Return the store that workers open, or refuse it."""
     if topology.graph is None:
         raise ConfigError("a cluster takes a graph's folder; these edges are in memory")

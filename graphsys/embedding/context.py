@@ -8,7 +8,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, Layout
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.run import EmbeddingRunState
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class EmbeddingContext:
     """
 
     path: Path
-    graph: Graph
+    graph: GraphReader
     config: EmbeddingConfig
     model: list[RelationSet]
     steps: list[BucketTask]

@@ -10,7 +10,7 @@ from graphsys.engine.execute.prepared import PreparedProgram, prepare
 from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 
 def explain(

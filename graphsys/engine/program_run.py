@@ -13,7 +13,7 @@ from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.run import check_settings, run_prepared
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 _CHECKED = ("device", "strategy", "checkpoint", "resume", "check")
 

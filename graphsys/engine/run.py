@@ -9,7 +9,7 @@ from graphsys.engine.execute.prepared import PreparedProgram, prepare, run_on_ho
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 
 def run(

@@ -31,7 +31,7 @@ from graphsys.graph.csr import (
 from graphsys.graph.rows import Rows
 from graphsys.graph.simple_rows import SimpleRows, simple_undirected
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 if TYPE_CHECKING:
     import os

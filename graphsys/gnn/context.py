@@ -11,7 +11,7 @@ from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.run import GnnRunState
 from graphsys.gnn.tasks.task import Task
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class GnnContext:
         on_commit: Called with the state after each commit to ``path``, if anything is.
     """
 
-    graph: Graph
+    graph: GraphReader
     config: GnnConfig
     task: Task
     message_graph: MessageGraph

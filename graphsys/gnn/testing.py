@@ -30,7 +30,7 @@ from graphsys.gnn.training.api import build_context, train
 from graphsys.sampling import Sample, message_rows
 from graphsys.sampling.multi_hop import HopSampler
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 Ints = npt.NDArray[np.int64]
@@ -92,7 +92,7 @@ class _Circle(Source):
 
 
 @contextmanager
-def _graph(source: Source) -> Iterator[Graph]:
+def _graph(source: Source) -> Iterator[GraphReader]:
     with (
         tempfile.TemporaryDirectory() as folder,
         ingest(source, Path(folder) / "graph").graph as graph,
@@ -297,7 +297,7 @@ class SamplerContract:
                 with sampler.sample(seeds, times=times) as sample:
                     assert sample.num_edges == 0, f"{self.name}: edges of later"
 
-    def _make(self, graph: Graph, **settings: Any) -> HopSampler:
+    def _make(self, graph: GraphReader, **settings: Any) -> HopSampler:
         config = GnnConfig(
             sampler=self.name, layers=2, fanouts=(3, 3), batch_size=16, **settings
         )
@@ -312,7 +312,7 @@ class SamplerContract:
         return sampler.sample({"node": seeds}, batch=batch, times=times)
 
 
-def _edges_of(graph: Graph) -> set[tuple[int, int]]:
+def _edges_of(graph: GraphReader) -> set[tuple[int, int]]:
     """Return pairs of nodes between which messages go, in numbers of the store."""
     here = graph.lookup("node", np.arange(_SIZE).tolist())
     found = set()

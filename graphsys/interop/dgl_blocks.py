@@ -7,12 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from graphsys.core.deps import require_dgl
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
-from graphsys.interop.columns import relations
-from graphsys.interop.dgl_package import dgl
+from graphsys.facade.columns import relations
 from graphsys.sampling import Block, NeighborSampler, Sample
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
+
+dgl = require_dgl()
 
 INT32 = torch.int32
 
@@ -145,7 +147,7 @@ class GraphsysBlockSampler(dgl.dataloading.BlockSampler):  # type: ignore[misc,n
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphReader,
         fanouts: Sequence[int] | Mapping[Any, Sequence[int]],
         *,
         is_replacing: bool = False,

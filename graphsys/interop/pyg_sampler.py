@@ -9,10 +9,10 @@ import torch
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
-from graphsys.interop.columns import is_heterogeneous, relations
+from graphsys.facade.columns import is_heterogeneous, relations
 from graphsys.sampling import Block, NeighborSampler, Sample, TemporalSampler
 from graphsys.sampling.temporal import Choice
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 pyg_sampler = require("torch_geometric.sampler", extra="pyg")
 pyg_neighbors = require("torch_geometric.sampler.neighbor_sampler", extra="pyg")
@@ -65,7 +65,7 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphReader,
         num_neighbors: Fanouts,
         *,
         is_replacing: bool = False,

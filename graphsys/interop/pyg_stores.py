@@ -8,7 +8,7 @@ import torch
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import EdgeType
-from graphsys.interop.columns import (
+from graphsys.facade.columns import (
     EdgeColumns,
     Ints,
     NodeColumns,
@@ -17,7 +17,7 @@ from graphsys.interop.columns import (
     is_heterogeneous,
     relations,
 )
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 pyg_data = require("torch_geometric.data", extra="pyg")
 
@@ -51,7 +51,7 @@ class GraphsysFeatureStore(pyg_data.FeatureStore):  # type: ignore[misc,name-def
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphReader,
         *,
         label: str = "label",
         split: str = "split",
@@ -142,7 +142,7 @@ class GraphsysGraphStore(pyg_data.GraphStore):  # type: ignore[misc,name-defined
         reverse: Whether directed edges are traveled both ways; as the sampler has it.
     """
 
-    def __init__(self, graph: Graph, *, reverse: bool = False) -> None:
+    def __init__(self, graph: GraphReader, *, reverse: bool = False) -> None:
         super().__init__()
         self._kinds = relations(graph, reverse=reverse)
         self.is_hetero = is_heterogeneous(graph, self._kinds)
@@ -180,7 +180,7 @@ class GraphsysGraphStore(pyg_data.GraphStore):  # type: ignore[misc,name-defined
 
 
 def stores(
-    graph: Graph, *, label: str = "label", split: str = "split", reverse: bool = False
+    graph: GraphReader, *, label: str = "label", split: str = "split", reverse: bool = False
 ) -> tuple[GraphsysFeatureStore, GraphsysGraphStore]:
     """Return the feature store and the graph store that PyG's loaders take as data."""
     features = GraphsysFeatureStore(graph, label=label, split=split, reverse=reverse)
@@ -201,7 +201,7 @@ class EdgeAttributes:
     """
 
     def __init__(
-        self, graph: Graph, names: tuple[str, ...] = (), *, reverse: bool = False
+        self, graph: GraphReader, names: tuple[str, ...] = (), *, reverse: bool = False
     ) -> None:
         kinds = relations(graph, reverse=reverse)
         self._is_hetero = is_heterogeneous(graph, kinds)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from graphsys.core.errors import OutputExistsError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
+from graphsys.facade.ingest import for_users
 from graphsys.mining.census.orbits import node_orbits
 from graphsys.mining.motifs import FEATURE, as_features
 from graphsys.mining.plan_cache import NODE_FEATURES
@@ -18,10 +19,11 @@ from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.ingest import IngestReport, ingest
 from graphsys.storage.ingest.split import as_stored, stored_order
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import NodeChunk
 
 
+@for_users
 def store_with_orbits(
     graph: GraphLike,
     out: str | os.PathLike[str],
@@ -30,7 +32,7 @@ def store_with_orbits(
     memory: int | str = "4GB",
     overwrite: bool = False,
     progress: Progress = SILENT,
-) -> IngestReport:
+) -> IngestReport[GraphReader]:
     """Write a graph again with a feature of its nodes, :data:`FEATURE`.
 
     It has ``log(1 + count)`` of the 15 orbits of :func:`graphsys.mining.orbits`, float32
@@ -85,7 +87,7 @@ class _WithFeature(GraphSource):
     """
 
     def __init__(
-        self, graph: Graph, values: npt.NDArray[np.float32], numbers: NodeNumbers
+        self, graph: GraphReader, values: npt.NDArray[np.float32], numbers: NodeNumbers
     ) -> None:
         super().__init__(graph)
         self._values, self._numbers = values, numbers

@@ -13,7 +13,7 @@ from graphsys.mining.pattern import Pattern
 from graphsys.mining.plan_cache import LABELED
 from graphsys.mining.simple_graph import NOTHING, SimpleGraph, TaskMemory
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 Numbers = npt.NDArray[Any]
 FORTH, BACK = 1, 2

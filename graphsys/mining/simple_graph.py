@@ -17,7 +17,7 @@ from graphsys.graph.csr import Allocate, row_lengths
 from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renumber_rows
 from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.scratch_arrays import ScratchArrays, scratch_folder, scratch_is_memory
 from graphsys.storage.views import Index
 

@@ -20,7 +20,7 @@ from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.views import Index
 
 if TYPE_CHECKING:
-    from graphsys.storage.reader import Graph
+    from graphsys.storage.reader import GraphReader as Graph
 
 NODE = "node"
 EDGE = EdgeType(NODE, "edge", NODE)

@@ -21,7 +21,7 @@ from graphsys.planning.task import Outlook, Workload, index_bytes, store_bytes
 
 if TYPE_CHECKING:
     from graphsys.engine.execute.budget import MemoryPlan
-    from graphsys.storage.reader import Graph
+    from graphsys.storage.reader import GraphReader as Graph
 
 _STATE_BYTES: Final = 8
 _MOST_PLANNED: Final = 16

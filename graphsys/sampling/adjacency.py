@@ -11,7 +11,7 @@ from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import EdgeType
 from graphsys.kernels.cpu.rows.row_table import INDICES, INDPTR, TIME, WEIGHT
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.views import Index
 
 Ints = npt.NDArray[np.int64]

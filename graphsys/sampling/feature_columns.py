@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 _AT_A_TIME = 1 << 16
 
@@ -28,7 +28,7 @@ class FeatureColumn:
     addresses: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
     @classmethod
-    def of(cls, graph: Graph, node_type: str, name: str) -> "FeatureColumn":
+    def of(cls, graph: GraphReader, node_type: str, name: str) -> "FeatureColumn":
         """Return a feature of a node type.
 
         Raises:

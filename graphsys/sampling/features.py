@@ -11,7 +11,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside, gather_rows
 from graphsys.sampling.feature_columns import FeatureColumn
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -57,7 +57,9 @@ class FeatureRows:
         ConfigError: A feature is a bag, or the type has no dense features.
     """
 
-    def __init__(self, graph: Graph, node_type: str, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, graph: GraphReader, node_type: str, names: Sequence[str] = ()
+    ) -> None:
         self.node_type = node_type
         self.num_nodes = graph.num_nodes_of(node_type)
         self._offsets = graph.offsets(node_type)
@@ -196,7 +198,7 @@ class BagRows:
         size: The largest number and one more; 0 if all bags are empty.
     """
 
-    def __init__(self, graph: Graph, node_type: str, name: str) -> None:
+    def __init__(self, graph: GraphReader, node_type: str, name: str) -> None:
         self.node_type, self.name = node_type, name
         self.num_nodes = graph.num_nodes_of(node_type)
         self._offsets = graph.offsets(node_type)
@@ -252,7 +254,7 @@ def _require_inside(nodes: Ints, num_nodes: int, node_type: str) -> None:
         )
 
 
-def _scales_of(graph: Graph, node_type: str) -> dict[str, str]:
+def _scales_of(graph: GraphReader, node_type: str) -> dict[str, str]:
     """Return the companions of int8 features that hold their rows' scales."""
     entries = graph.manifest.node_types[node_type].features
     wanted = {"dim": 1, "dtype": "float32"}
@@ -263,5 +265,5 @@ def _scales_of(graph: Graph, node_type: str) -> dict[str, str]:
     }
 
 
-def _is_dense(graph: Graph, node_type: str, name: str) -> bool:
+def _is_dense(graph: GraphReader, node_type: str, name: str) -> bool:
     return bool(graph.manifest.node_types[node_type].features[name]["dim"])

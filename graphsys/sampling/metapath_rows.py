@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from graphsys.core.errors import ConfigError
 from graphsys.sampling.adjacency import NeighborRows, address, message_rows
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.views import Index
 
 _AND_BACK = ":and_back"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.sampling.adjacency import REVERSED, NeighborRows, address, message_rows
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.views import Index
 
 _BETWEEN = "/"

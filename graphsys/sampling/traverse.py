@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Order = Literal["shuffled", "stored"]
@@ -35,7 +35,7 @@ class EdgeBatch:
 
 
 def traverse_nodes(
-    graph: Graph,
+    graph: GraphReader,
     node_type: str,
     batch_size: int,
     *,
@@ -83,7 +83,7 @@ def traverse_nodes(
 
 
 def traverse_edges(
-    graph: Graph,
+    graph: GraphReader,
     edge_type: EdgeType | str,
     batch_size: int,
     *,

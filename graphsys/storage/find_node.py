@@ -5,10 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
-def find_node(graph: Graph, node: Any, node_types: Sequence[str]) -> tuple[str, int]:
+def find_node(graph: GraphReader, node: Any, node_types: Sequence[str]) -> tuple[str, int]:
     """Return the one of some types that has a node, and the node's number in it.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 from graphsys.core.memory import format_bytes
 from graphsys.storage.deltas.merge_cache import kept_bytes
 from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.write.feature_encoding import GIVEN, SHARED, saved_bytes
 
 _MANY_DELTAS = 100
@@ -34,7 +34,7 @@ def info(path: str | os.PathLike[str]) -> dict[str, Any]:
         InvalidGraphError: there is no graph.
         CorruptStoreError: the manifest or a file is missing, cut short or too new.
     """
-    with Graph(path) as graph:
+    with GraphReader(path) as graph:
         nodes, edges = graph.manifest.node_types, graph.manifest.edge_types
         by_split: dict[str, int] = {}
         for edge in edges.values():
@@ -72,7 +72,7 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         InvalidGraphError: there is no graph.
         CorruptStoreError: the manifest or a file is missing, cut short or too new.
     """
-    with Graph(path) as graph:
+    with GraphReader(path) as graph:
         manifest = graph.manifest
     facts: dict[str, Any] = {"source": manifest.source} if manifest.source else {}
     facts["generation"] = manifest.generation

@@ -13,7 +13,7 @@ from graphsys.core.errors import ConfigError, InvalidGraphError, UnknownNameErro
 from graphsys.core.types import number_dtype
 from graphsys.storage.ids.mapped_gather import taken
 from graphsys.storage.lookup import lookup_ids
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import view_of
 
 
@@ -36,7 +36,7 @@ class NodeNumbers:
         self.bases = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     @classmethod
-    def of(cls, graph: Graph) -> "NodeNumbers":
+    def of(cls, graph: GraphReader) -> "NodeNumbers":
         """Number the nodes of a store."""
         return cls(
             {kind: graph.node_ids(kind) for kind in graph.node_types}, str(graph.path)

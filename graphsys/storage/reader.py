@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from graphsys.storage.deltas.changes import DeltaMerge
 from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
 from graphsys.storage.deltas.merge_cache import MergeCache
 from graphsys.storage.ids.mapped_gather import taken
-from graphsys.storage.in_hand import InHand
 from graphsys.storage.integrity import check_nodes, check_rows
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
@@ -28,12 +27,16 @@ from graphsys.storage.transaction import remove_superseded
 from graphsys.storage.views import EdgeBucket, IdArray, Index
 from graphsys.storage.write.feature_encoding import split_rows
 
+G = TypeVar("G", bound="GraphReader", covariant=True)
+"""The graph that a report has: a reader, or what users read it with."""
 Window = tuple[int | None, int | None]
 """First time that is shown, and first later time that is not; None for no bound."""
 
 
-class Graph(InHand):
+class GraphReader:
     """A store opened for reading; its generation stays until :meth:`close`.
+
+    It knows the store's files; :class:`graphsys.Graph` is one that answers more.
 
     Opening checks that every listed file is there with its size and its Arrow footer.
     Whoever maps a file first compares its checksum and checks its bounds (``first_look``).
@@ -67,7 +70,7 @@ class Graph(InHand):
             self.close()
             raise
 
-    def __enter__(self) -> "Graph":
+    def __enter__(self) -> "GraphReader":
         return self
 
     def __exit__(
@@ -217,6 +220,24 @@ class Graph(InHand):
         if new is not None:
             chunks.append(new)
         return pa.chunked_array(chunks, type=columns[0].type if columns else None)
+
+    def node_column(self, node_type: str, name: str) -> pa.ChunkedArray:
+        """Return a column of all nodes of a type, in the order of their numbers.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        known = self._node_entry(node_type).columns
+        if name not in known:
+            raise ConfigError(
+                f"node type {node_type!r} has no column {name!r}; known: "
+                f"{', '.join(known) or 'none'}"
+            )
+        parts = range(self.num_partitions(node_type))
+        tables = [self.nodes(node_type, part) for part in parts]
+        return pa.chunked_array(
+            [c for t in tables if t.num_rows for c in t.column(name).chunks]
+        )
 
     def ids_of(self, node_type: str, numbers: npt.ArrayLike) -> pa.Array:
         """Return the ids of nodes given by their numbers ``[n]``; reads no others."""
@@ -395,6 +416,6 @@ class Graph(InHand):
             )
 
 
-def open_graph(path: str | os.PathLike[str]) -> Graph:
-    """Open a graph for reading; see :class:`Graph`."""
-    return Graph(path)
+def open_graph(path: str | os.PathLike[str]) -> GraphReader:
+    """Open a graph for reading; see :class:`GraphReader`."""
+    return GraphReader(path)

@@ -18,7 +18,7 @@ from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.storage.output_file import new_files, require_writable
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.text_cells import cells
 
 SUFFIXES: Final = (

@@ -90,8 +90,8 @@ def bench(context: Context, scale: int, left_out: list[str], num_batches: int) -
     """
     from bench.cases.gnn_inputs import Labeled
 
+    from graphsys.storage import Graph
     from graphsys.storage.ingest.ingest import ingest
-    from graphsys.storage.reader import Graph
 
     deadline = context.deadline
     with tempfile.TemporaryDirectory() as name:

@@ -20,7 +20,7 @@ from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import BucketSchedule
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.distributed.test_train_embedding import NUM_EDGES, ring
 from tests.embedding_context import context_of
 

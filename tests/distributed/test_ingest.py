@@ -29,7 +29,7 @@ from graphsys.distributed.ingestion import api
 from graphsys.distributed.ingestion import tasks as ingest_tasks
 from graphsys.distributed.ingestion.plan import NodeFiles
 from graphsys.distributed.shared_files import SharedFiles
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from graphsys.storage.source import NodeChunk
 from tests.conftest import Run
 from tests.distributed.ingests import by_tasks, content

@@ -19,8 +19,8 @@ from graphsys.core.errors import (
 from graphsys.core.ownership import new_claim
 from graphsys.datasets.text import source as text_source
 from graphsys.distributed.ingestion import tasks
+from graphsys.storage import Graph
 from graphsys.storage.objects.object_store import ObjectStore
-from graphsys.storage.reader import Graph
 from graphsys.storage.verify.folder import verify_folder
 from tests.buckets import Bucket
 from tests.distributed.ingests import by_tasks, content, run_once, run_twice

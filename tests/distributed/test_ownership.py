@@ -22,8 +22,8 @@ from graphsys.distributed.ownership import (
 )
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.topology import Topology
+from graphsys.facade.graph import Graph
 from graphsys.graph.slices import even_cuts
-from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from graphsys import algorithms
-from graphsys.storage import EdgeChunk, Graph
+from graphsys.facade.graph import Graph
+from graphsys.storage import EdgeChunk
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.verify.verify import verify
 from tests.deltas import append_chunks
@@ -142,6 +143,6 @@ def test_facts_with_new_relations_replayed_by_year_equal_a_rebuild(
         wanted = ((s, o, f"r{r}", t) for s, r, o, t in rows[:end].tolist())
         assert found == Counter(wanted)
     assert verify(store).problems == []
-    with compact(store).graph as graph:
+    with Graph.of(compact(store).graph) as graph:
         assert table_of(graph, "relation", "time") == found
         assert graph.relations("edge") == sorted(graph.relations("edge") or [])

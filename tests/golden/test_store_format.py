@@ -11,7 +11,7 @@ import pyarrow.dataset
 import pytest
 
 import graphsys
-from graphsys.storage import Graph
+from graphsys.facade.graph import Graph
 from graphsys.storage.manifest import FORMAT_VERSION
 from graphsys.storage.verify.verify import verify
 from tests.golden.stores import graphs_v1, graphs_v2, graphs_v3, graphs_v4

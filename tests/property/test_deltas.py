@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from graphsys.engine.programs.wcc import WeakComponents
 from graphsys.engine.run import run
-from graphsys.storage import EdgeChunk, Graph
+from graphsys.facade.graph import Graph
+from graphsys.storage import EdgeChunk, GraphReader
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.verify.verify import verify
 from tests.deltas import append_chunks, assert_same_arrays, same_numbers
@@ -95,7 +96,7 @@ class Model:
         return np.array(ids, dtype=np.int64)
 
 
-def found_in(graph: Graph, model: Model) -> Counter[Any]:
+def found_in(graph: GraphReader, model: Model) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for edge in read_edges(graph, "edge"):
         values = dict(edge.values)

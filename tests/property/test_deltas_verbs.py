@@ -21,7 +21,8 @@ import graphsys as gs
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.algorithms import ALGORITHMS, get
 from graphsys.engine.execute import budget, prepared
-from graphsys.storage import Graph, NodeChunk
+from graphsys.facade.graph import Graph
+from graphsys.storage import NodeChunk
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.ingest.repartition import repartition
 from graphsys.storage.verify.verify import verify
@@ -51,10 +52,12 @@ class Stores:
     """One graph with deltas, compacted, and without deltas by the same numbers."""
 
     def __init__(self, folder: Path, is_directed: bool) -> None:
-        self.changed = changing_store(folder / "d", is_directed=is_directed, nodes=people)
+        self.changed = Graph.of(
+            changing_store(folder / "d", is_directed=is_directed, nodes=people)
+        )
         shutil.copytree(folder / "d", folder / "c")
-        self.compacted = compact(folder / "c").graph
-        self.same = same_numbers(self.changed, folder / "s")
+        self.compacted = Graph.of(compact(folder / "c").graph)
+        self.same = Graph.of(same_numbers(self.changed, folder / "s"))
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])

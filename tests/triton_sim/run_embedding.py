@@ -32,8 +32,8 @@ from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import train_batches
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from tests.embedding_oracle import DIM, OneEdgeType, Result, Step
 from tests.unit.embedding.conftest import Ring
 

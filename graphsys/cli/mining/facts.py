@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graphsys.distributed.mining_run import ClusterCounts
     from graphsys.mining import FrequentPattern
     from graphsys.storage import IngestReport
+    from graphsys.storage.reader import GraphReader
 
 
 def refuse_tables(out: Path | None, is_wanted: bool) -> None:
@@ -129,7 +130,7 @@ def is_store_wanted(out: Path | None, *, features: bool, per_node: bool) -> bool
 
 
 def report_store(
-    report: "IngestReport", facts: dict[str, Any], out: Path, *, as_json: bool
+    report: "IngestReport[GraphReader]", facts: dict[str, Any], out: Path, *, as_json: bool
 ) -> None:
     """Say which store was written."""
     said = {"rows": report.graph.num_nodes, "induced": "vertex", **facts}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from graphsys.distributed.mining_run import ClusterCounts
     from graphsys.mining import FrequentPattern
     from graphsys.storage import IngestReport
+    from graphsys.storage.reader import GraphReader
 
 
 def count(
@@ -179,7 +180,7 @@ def orbits(
 
 def store(
     graph: Path, out: Path, threads: int | None, memory: str | None, overwrite: bool
-) -> "IngestReport":
+) -> "IngestReport[GraphReader]":
     """Write a graph again with the places of its nodes as features."""
     from graphsys import mining
 

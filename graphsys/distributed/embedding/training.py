@@ -40,7 +40,7 @@ from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Planner
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs.run_folder import writing
 
 _MOST_SERVERS = 64

@@ -12,7 +12,7 @@ from graphsys.embedding.data.schedule import Layout, Part
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.table_files import Table, TableFiles
 from graphsys.embedding.training.hooks.edge_sets import list_steps
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

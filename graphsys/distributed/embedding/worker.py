@@ -43,7 +43,7 @@ from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.supervision import with_hooks
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 PAUSE_S = 0.02
 """How long a worker sleeps before it asks again for what was not there."""

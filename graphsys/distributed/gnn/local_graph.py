@@ -23,7 +23,7 @@ from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.features import DenseRows, FeatureRows
 from graphsys.sampling.multi_hop import HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]

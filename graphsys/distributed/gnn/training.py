@@ -24,7 +24,7 @@ from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import is_staged
 from graphsys.training.report import TrainReport

@@ -13,7 +13,7 @@ from graphsys.distributed.profile_events import recorded
 from graphsys.distributed.run_files import RunFiles
 from graphsys.distributed.transport.connections import Address, Connections
 from graphsys.gnn.config import GnnConfig
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

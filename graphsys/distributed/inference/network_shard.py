@@ -16,7 +16,7 @@ from graphsys.gnn.inference.trained_model import OpenedRun
 from graphsys.gnn.layerwise_inference import entries_within, infer_sampled, scratch_of
 from graphsys.gnn.layerwise_passes import LayerByLayer
 from graphsys.gnn.ops.adjacency import kernel_threads
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.transaction import disk_errors
 
 Ints = npt.NDArray[np.int64]
@@ -127,7 +127,7 @@ class NetworkShard:
     def run(self) -> OpenedRun:
         """The run."""
         if self._run is None:
-            run = OpenedRun(self._work.path, graph=Graph(self._work.graph))
+            run = OpenedRun(self._work.path, graph=GraphReader(self._work.graph))
             require_checkpoint(self._work, run.path, run.state)
             self._run = run
         return self._run

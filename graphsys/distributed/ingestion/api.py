@@ -21,10 +21,10 @@ from graphsys.distributed.ingestion.remote_writer import RunAll
 from graphsys.distributed.ingestion.steps import ClusterSteps
 from graphsys.distributed.shared_files import shared_files
 from graphsys.distributed.watching import MAX_RESTARTS
+from graphsys.facade.graph import Graph
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
-from graphsys.storage.reader import Graph
 from graphsys.storage.remote.publishing import own_number, published
 from graphsys.storage.transaction import Transaction, disk_errors, refuse_existing
 
@@ -34,7 +34,7 @@ _MAX_SHARD_BITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterIngestReport(IngestReport):
+class ClusterIngestReport(IngestReport[Graph]):
     """What came of an ingest on a cluster.
 
     Attributes:

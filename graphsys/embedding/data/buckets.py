@@ -4,12 +4,12 @@ import numpy as np
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.types import EdgeType
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 
 
 def read_bucket(
-    graph: Graph, edge_type: EdgeType, i: int, j: int, split: str | None = None
+    graph: GraphReader, edge_type: EdgeType, i: int, j: int, split: str | None = None
 ) -> EdgeBucket:
     """Return a bucket whose numbers all lie inside their partitions.
 

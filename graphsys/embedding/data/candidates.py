@@ -11,7 +11,7 @@ from graphsys.embedding.data.held_out import name_key, node_keys
 from graphsys.embedding.data.relation_stats import training_degrees
 from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu.embedding.draws import node_draws
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Draw = Literal["uniform", "degree"]
@@ -30,7 +30,7 @@ def require_draw(draw: str) -> None:
 
 
 def draw_candidates(
-    graph: Graph,
+    graph: GraphReader,
     model: Sequence[RelationSet],
     node_type: str,
     num_candidates: int,

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
 from graphsys.embedding.data.buckets import read_bucket
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 
 Ints = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ class Triples(NamedTuple):
 
 
 def stream_edges(
-    graph: Graph,
+    graph: GraphReader,
     edge_type: EdgeType,
     splits: Sequence[str],
     buckets: Sequence[tuple[int, int]] | None = None,

@@ -15,7 +15,7 @@ from graphsys.core.types import EdgeType, known_splits
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.data.held_out import HeldOut
 from graphsys.graph.slices import WHOLE, Slice
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 _BATCH = 1 << 14
@@ -107,7 +107,7 @@ class Queries:
 
 
 def held_out_queries(
-    graph: Graph,
+    graph: GraphReader,
     edges: HeldOut,
     *,
     asks_for_dst: bool,
@@ -139,7 +139,7 @@ def held_out_queries(
 
 
 def query_batches(
-    graph: Graph,
+    graph: GraphReader,
     edge_type: EdgeType,
     node: Ints,
     relation: Ints,
@@ -229,7 +229,7 @@ class _Adjacency:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphReader,
         edge_type: EdgeType,
         asks_for_dst: bool,
         share: Slice,

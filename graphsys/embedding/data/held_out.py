@@ -13,7 +13,7 @@ from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.embedding.draws import edge_keys
 from graphsys.storage.ids.string_ids import string_buffers
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -52,7 +52,9 @@ class HeldOut:
         )
 
 
-def with_split(graph: Graph, model: Iterable[RelationSet], split: str) -> list[RelationSet]:
+def with_split(
+    graph: GraphReader, model: Iterable[RelationSet], split: str
+) -> list[RelationSet]:
     """Return the edge types that have edges in a split.
 
     Raises:
@@ -69,7 +71,7 @@ def with_split(graph: Graph, model: Iterable[RelationSet], split: str) -> list[R
 
 
 def held_out_edges(
-    graph: Graph,
+    graph: GraphReader,
     model: Sequence[RelationSet],
     split: str,
     *,
@@ -102,7 +104,7 @@ def held_out_edges(
     ]
 
 
-def node_keys(graph: Graph, node_type: str, part: int) -> Words:
+def node_keys(graph: GraphReader, node_type: str, part: int) -> Words:
     """Return a hash of every node's id in a partition, uint64 ``[N]``."""
     ids = graph.nodes(node_type, part).column("id").combine_chunks()
     keys = np.empty(len(ids), dtype=np.uint64)
@@ -120,7 +122,7 @@ def name_key(*parts: int | str) -> np.uint64:
 
 
 def _read(
-    graph: Graph, relations: RelationSet, split: str, most: int | None, seed: int
+    graph: GraphReader, relations: RelationSet, split: str, most: int | None, seed: int
 ) -> HeldOut:
     """Read one edge type's edges, keeping those with the smallest keys."""
     kind = relations.edge_type

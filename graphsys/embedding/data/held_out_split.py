@@ -9,13 +9,13 @@ import pyarrow as pa
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.edge_selection import held_out_edges, num_held_out
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 
 HELD_OUT = "held_out"
 
 
-class GraphWithHeldOut(Graph):
+class GraphWithHeldOut(GraphReader):
     """A graph with one more split: what a training with ``eval_fraction`` leaves out.
 
     The other splits stay as they are, so that the held-out edges, which are edges of
@@ -26,7 +26,7 @@ class GraphWithHeldOut(Graph):
         config: The run's seed and fraction.
     """
 
-    def __init__(self, graph: Graph, config: EmbeddingConfig) -> None:
+    def __init__(self, graph: GraphReader, config: EmbeddingConfig) -> None:
         vars(self).update(vars(graph))
         self._config = config
 

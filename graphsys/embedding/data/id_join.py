@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,7 +29,9 @@ class Match:
     there: Ints
 
 
-def match_ids(graph: Graph, other: Graph, node_type: str, part: int) -> Iterator[Match]:
+def match_ids(
+    graph: GraphReader, other: GraphReader, node_type: str, part: int
+) -> Iterator[Match]:
     """Find the nodes of a partition in another graph by their ids.
 
     In memory are the ids that were not found yet and a hash table of one partition of the
@@ -67,7 +69,11 @@ def match_ids(graph: Graph, other: Graph, node_type: str, part: int) -> Iterator
 
 
 def _require_same_kind(
-    graph: Graph, other: Graph, node_type: str, kind: pa.DataType, known: pa.DataType
+    graph: GraphReader,
+    other: GraphReader,
+    node_type: str,
+    kind: pa.DataType,
+    known: pa.DataType,
 ) -> None:
     if pa.types.is_integer(kind) != pa.types.is_integer(known):
         names = ["integers" if pa.types.is_integer(k) else "texts" for k in (kind, known)]

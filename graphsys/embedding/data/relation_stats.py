@@ -10,7 +10,7 @@ from graphsys.core.types import true_splits
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.model import RelationSet
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 _MANY = 1.5
@@ -18,7 +18,7 @@ _PIECE = 1 << 18
 
 
 def training_degrees(
-    graph: Graph, model: Iterable[RelationSet], node_type: str, part: int
+    graph: GraphReader, model: Iterable[RelationSet], node_type: str, part: int
 ) -> Ints:
     """Count the training edges at every node of a partition, at either end.
 
@@ -49,7 +49,7 @@ def training_degrees(
 
 
 def degrees_of(
-    graph: Graph, model: Iterable[RelationSet], node_type: str, numbers: Ints
+    graph: GraphReader, model: Iterable[RelationSet], node_type: str, numbers: Ints
 ) -> Ints:
     """Return the training degree of nodes given by their numbers, ``[n]``."""
     model = list(model)
@@ -63,7 +63,7 @@ def degrees_of(
     return result
 
 
-def training_counts(graph: Graph, relations: RelationSet) -> Ints:
+def training_counts(graph: GraphReader, relations: RelationSet) -> Ints:
     """Count the training edges of every relation of an edge type, int64 ``[R]``."""
     counts = np.zeros(len(relations.relations), dtype=np.int64)
     if len(counts) == 1:  # no edge needs to be read
@@ -74,7 +74,7 @@ def training_counts(graph: Graph, relations: RelationSet) -> Ints:
     return counts
 
 
-def relation_categories(graph: Graph, relations: RelationSet) -> list[str]:
+def relation_categories(graph: GraphReader, relations: RelationSet) -> list[str]:
     """Call every relation 1-1, 1-n, n-1 or n-n.
 
     A side is n where a pair of the relation and a node at the other end has on average at

@@ -14,7 +14,7 @@ from graphsys.embedding.data.filtered_queries import Queries, held_out_queries
 from graphsys.embedding.data.held_out import held_out_edges, with_split
 from graphsys.embedding.model import relation_sets
 from graphsys.metrics.ranking import ranking_metrics
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ranks = npt.NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def _popularity(
 
 
 def _training_counts(
-    graph: Graph, kind: EdgeType, asks_for_dst: bool, num_nodes: int
+    graph: GraphReader, kind: EdgeType, asks_for_dst: bool, num_nodes: int
 ) -> dict[int, npt.NDArray[np.int64]]:
     """Count, per relation, how often each node is the answer of a training edge."""
     totals: dict[int, npt.NDArray[np.int64]] = {}

@@ -6,7 +6,7 @@ from graphsys.core.budget import stated_budget
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.rows.node_rows import require_one_dim
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.training.row_files import check_target, write_rows
 
 
@@ -15,7 +15,7 @@ def export(
     out: str | Path,
     *,
     node_type: str | None = None,
-    graph: Graph | None = None,
+    graph: GraphReader | None = None,
     overwrite: bool = False,
     memory: int | str | None = None,
     progress: Progress = SILENT,

@@ -21,7 +21,7 @@ from graphsys.embedding.pbg.checkpoint import PARAMETERS
 from graphsys.embedding.pbg.settings import OPERATORS
 from graphsys.embedding.spec.operators import OperatorSpec
 from graphsys.storage.output_file import new_files, require_writable
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.training.row_files import to_batches
 
 _NAMES: Final = {ours: theirs for theirs, ours in OPERATORS.items()}
@@ -32,7 +32,7 @@ def export_pbg(
     entities: str | Path,
     relation_types: str | Path,
     *,
-    graph: Graph | None = None,
+    graph: GraphReader | None = None,
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> None:

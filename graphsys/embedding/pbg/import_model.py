@@ -28,7 +28,7 @@ from graphsys.embedding.pbg.checkpoint import (
 )
 from graphsys.embedding.pbg.optimizer_sums import operator_sums, row_sums
 from graphsys.embedding.pbg.settings import Tell, from_pbg_config, ignore
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import writing
 
 Floats = npt.NDArray[np.float32]
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float32]
 
 def import_pbg(
     checkpoint: str | Path,
-    graph: Graph,
+    graph: GraphReader,
     out: str | Path,
     *,
     entity_path: str | Path | None = None,
@@ -89,7 +89,7 @@ def import_pbg(
     return Embeddings(out, graph=graph)
 
 
-def _settings(found: PbgCheckpoint, graph: Graph, tell: Tell) -> dict[str, Any]:
+def _settings(found: PbgCheckpoint, graph: GraphReader, tell: Tell) -> dict[str, Any]:
     """Return PBG's settings with the graph's names of relations, those it has."""
     settings = dict(found.config, global_emb=False, init_path=None)
     if found.is_dynamic or len(settings["relations"]) == 1:
@@ -107,12 +107,12 @@ def _settings(found: PbgCheckpoint, graph: Graph, tell: Tell) -> dict[str, Any]:
     return settings
 
 
-def _names(graph: Graph, kind: EdgeType) -> list[str]:
+def _names(graph: GraphReader, kind: EdgeType) -> list[str]:
     return graph.relations(kind) or [graph.edge_type_name(kind)]
 
 
 def _node_types(
-    found: PbgCheckpoint, graph: Graph, model: list[RelationSet]
+    found: PbgCheckpoint, graph: GraphReader, model: list[RelationSet]
 ) -> dict[str, str]:
     """Say which node type of the graph each entity type is: by name, or the only one."""
     used = {t for m in model for t in (m.edge_type.src_type, m.edge_type.dst_type)}
@@ -131,7 +131,7 @@ def _node_types(
 def _import_rows(
     found: PbgCheckpoint,
     entity: str,
-    graph: Graph,
+    graph: GraphReader,
     node_type: str,
     out: Path,
     state: runs.EmbeddingRunState,
@@ -174,7 +174,7 @@ def _import_rows(
 
 
 def _numbers(
-    found: PbgCheckpoint, entity: str, part: int, graph: Graph, node_type: str
+    found: PbgCheckpoint, entity: str, part: int, graph: GraphReader, node_type: str
 ) -> npt.NDArray[np.int64]:
     """Return the number in the graph of every entity of a partition."""
     ids = found.names.ids(entity, part)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, CorruptStoreError, unknown_name
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
     from graphsys.kernels.cpu.embedding.bags import Bags
@@ -30,7 +30,7 @@ class EmbeddingTables:
         ConfigError: A type cannot be featurized as the config says.
     """
 
-    def __init__(self, graph: Graph, config: EmbeddingConfig) -> None:
+    def __init__(self, graph: GraphReader, config: EmbeddingConfig) -> None:
         self._graph, self._config = graph, config
         self._bags: dict[str, Bags] = {}
         for name, settings in config.node_types.items():

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Part = tuple[str, int]
 _SHOWN = 3
@@ -45,7 +45,7 @@ def largest_row(rows: npt.NDArray[Any]) -> tuple[int, float]:
     return best
 
 
-def describe_rows(graph: Graph, rows: Mapping[Part, npt.NDArray[Any]]) -> str:
+def describe_rows(graph: GraphReader, rows: Mapping[Part, npt.NDArray[Any]]) -> str:
     """Say which rows of some partitions are not finite, or which is the largest.
 
     Args:
@@ -71,7 +71,7 @@ def describe_rows(graph: Graph, rows: Mapping[Part, npt.NDArray[Any]]) -> str:
 
 
 def _names(
-    graph: Graph, part: Part, values: npt.NDArray[Any], rows: list[int]
+    graph: GraphReader, part: Part, values: npt.NDArray[Any], rows: list[int]
 ) -> list[str]:
     """Name rows by the ids of their nodes, or as features where they are of features."""
     column = graph.nodes(*part).column("id")

@@ -16,9 +16,10 @@ from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.node_rows import EmbeddingTables
 from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import first_table, read_global
+from graphsys.facade.graph import Graph
 from graphsys.storage.find_node import find_node
 from graphsys.storage.ids.mapped_gather import taken
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.remote.fetching import run_folder
 from graphsys.storage.runs.run_pins import pinned
 from graphsys.storage.runs.trained_graph import open_trained_graph
@@ -55,7 +56,8 @@ class TrainedRows:
             self,
         )
         runs.check_files(self.path, self.state, content=content)
-        self.graph = self._open_graph() if graph is None else graph_of(graph)
+        found = self._open_graph() if graph is None else graph_of(graph)
+        self.graph: GraphReader = Graph.of(found)
         runs.require_same_graph(self.state.graph, self.graph, self.path)
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)
         self._node_rows = EmbeddingTables(self.graph, self.config)
@@ -259,7 +261,7 @@ class TrainedRows:
         if node_type not in self.node_types:
             raise unknown_name("node type", node_type, self.node_types)
 
-    def _open_graph(self) -> Graph:
+    def _open_graph(self) -> GraphReader:
         return open_trained_graph(self.state.graph, self.path)
 
 

@@ -43,7 +43,7 @@ from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.grouped.pair_view import Meetings, PairGraph, draw_meetings
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 from graphsys.training import run_state
 from graphsys.training.report import TrainReport

@@ -10,7 +10,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.negatives import Candidates, Pools, Sampler
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.views import Index
 
 Floats = npt.NDArray[np.float32]

@@ -29,7 +29,7 @@ from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.negatives import Candidates, Sampler
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.views import Index
 
 Floats = npt.NDArray[np.float32]

@@ -22,7 +22,7 @@ from graphsys.engine.program_run import ProgramRun, prepare_program
 from graphsys.engine.result import Result
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 _NATIVE = "graphsys.engine.native."
 _PROGRAMS = "graphsys.engine.programs."

@@ -32,7 +32,7 @@ from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
 from graphsys.generated.modules import load_module
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

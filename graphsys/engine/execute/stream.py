@@ -30,7 +30,7 @@ from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.rows.csr import append_rows
 from graphsys.kernels.cpu.rows.row_cuts import cut_rows
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 PIECE_BYTES = 32 << 20
 """How much is read ahead at a time; two pieces are ahead of the one in use."""

@@ -15,7 +15,7 @@ from graphsys.engine.origin import Origin, origin_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.storage.dynamic.delta_range import DeltaEdges, edges_since, state_checksum
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 AGAIN = "run it again without the last result"
 

@@ -15,7 +15,7 @@ from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.positive_pairs import learned_edge_type
 from graphsys.sampling import RecentRows, recent_rows
 from graphsys.storage.dynamic.timed_view import TimedGraph
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -99,7 +99,7 @@ class EventStream:
         return nodes if node_type == self.src_type else nodes + self.first_dst
 
 
-def read_events(graph: Graph, config: GnnConfig) -> EventStream:
+def read_events(graph: GraphReader, config: GnnConfig) -> EventStream:
     """Read the edges that a config names, and part them by time.
 
     A store that has edges of valid or test keeps its split, if those are not older than
@@ -153,7 +153,9 @@ def read_events(graph: Graph, config: GnnConfig) -> EventStream:
     )
 
 
-def _inputs(graph: Graph, src: str, dst: str, config: GnnConfig) -> InputFeatures | None:
+def _inputs(
+    graph: GraphReader, src: str, dst: str, config: GnnConfig
+) -> InputFeatures | None:
     """Return the features of nodes that models which follow events read."""
     kinds = list(dict.fromkeys((src, dst)))
     if not config.is_of_events or not any(graph.feature_names(name) for name in kinds):
@@ -161,7 +163,7 @@ def _inputs(graph: Graph, src: str, dst: str, config: GnnConfig) -> InputFeature
     return InputFeatures(graph, kinds, replace(config, cache="none"))
 
 
-def training_view(graph: Graph, config: GnnConfig) -> Graph:
+def training_view(graph: GraphReader, config: GnnConfig) -> GraphReader:
     """Return what a model without memory may see: the training edges alone.
 
     Raises:
@@ -178,7 +180,7 @@ def training_view(graph: Graph, config: GnnConfig) -> Graph:
 
 
 def _read(
-    graph: Graph, name: str, split: str, task: str
+    graph: GraphReader, name: str, split: str, task: str
 ) -> tuple[Ints, Ints, Ints, Floats]:
     kind = graph.edge_type(name)
     src_offsets, dst_offsets = graph.offsets(kind.src_type), graph.offsets(kind.dst_type)
@@ -231,7 +233,7 @@ def _parted(time: Ints, config: GnnConfig) -> dict[str, tuple[int, int]]:
 
 
 def _not_by_time(
-    graph: Graph, name: str, known: list[str], label: Ints, time: Ints
+    graph: GraphReader, name: str, known: list[str], label: Ints, time: Ints
 ) -> ConfigError:
     place = int(np.argmax(label[1:] < label[:-1]))
     early, late = known[label[place]], known[label[place + 1]]

@@ -24,7 +24,7 @@ from graphsys.sampling import (
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.features import DenseRows
 from graphsys.sampling.profile_events import tell_gathered
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ class InputFeatures:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphReader,
         node_types: Sequence[str],
         config: GnnConfig,
         owners: Owners | None = None,
@@ -200,7 +200,7 @@ class InputFeatures:
         return found
 
     def _shares(
-        self, graph: Graph, config: GnnConfig, memory: str, policy: str
+        self, graph: GraphReader, config: GnnConfig, memory: str, policy: str
     ) -> dict[str, tuple[FeatureRows, int, Any]]:
         """Return the dense features by type, their shares of a memory, and scores."""
         dense = self._dense
@@ -275,7 +275,9 @@ class InputFeatures:
         return rows
 
 
-def _rows_of(graph: Graph, name: str, config: GnnConfig) -> FeatureRows | BagRows | None:
+def _rows_of(
+    graph: GraphReader, name: str, config: GnnConfig
+) -> FeatureRows | BagRows | None:
     """Return the features of a type that a config names, or those it has."""
     dims = {f: e["dim"] for f, e in graph.manifest.node_types[name].features.items()}
     if config.features:
@@ -291,7 +293,7 @@ def _rows_of(graph: Graph, name: str, config: GnnConfig) -> FeatureRows | BagRow
     return BagRows(graph, name, bags[0]) if bags else None
 
 
-def require_types(graph: Graph, node_types: Sequence[str], wanted: str) -> None:
+def require_types(graph: GraphReader, node_types: Sequence[str], wanted: str) -> None:
     """Check that messages reach a node type.
 
     Raises:

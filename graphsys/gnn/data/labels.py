@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.gnn.config import GnnConfig
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 TRAIN, VALID, TEST = "train", "valid", "test"
@@ -62,7 +62,7 @@ class NodeLabels:
         return self.splits[split]
 
 
-def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
+def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
     """Read the labels and splits that a config names.
 
     Raises:
@@ -70,7 +70,7 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
         InvalidGraphError: Nodes of a split have no label.
     """
     node_type = labeled_type(graph, config)
-    labels = _as_classes(node_column(graph, node_type, config.label), config.label)
+    labels = _as_classes(graph.node_column(node_type, config.label), config.label)
     splits = read_splits(graph, node_type, config)
     kind, is_multi = labels.type, False
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -158,7 +158,7 @@ def _says_none(values: Any) -> Any:
     return pc.is_null(values)
 
 
-def labeled_type(graph: Graph, config: GnnConfig) -> str:
+def labeled_type(graph: GraphReader, config: GnnConfig) -> str:
     """Return the node type that a config names, or the only one that has its label.
 
     Raises:
@@ -185,33 +185,14 @@ def labeled_type(graph: Graph, config: GnnConfig) -> str:
     )
 
 
-def node_column(graph: Graph, node_type: str, name: str) -> Any:
-    """Return a column of all nodes of a type, by number, as an Arrow array.
-
-    Raises:
-        ConfigError: There is no such column.
-    """
-    known = graph.manifest.node_types[node_type].columns
-    if name not in known:
-        raise ConfigError(
-            f"node type {node_type!r} has no column {name!r}; known: "
-            f"{', '.join(known) or 'none'}"
-        )
-    parts = range(graph.num_partitions(node_type))
-    columns = [graph.nodes(node_type, part) for part in parts]
-    return pa.chunked_array(
-        [c for t in columns if t.num_rows for c in t.column(name).chunks]
-    )
-
-
-def read_times(graph: Graph, node_type: str) -> Ints:
+def read_times(graph: GraphReader, node_type: str) -> Ints:
     """Return the column ``time`` of a type's nodes, ``NO_TIME`` where there is none.
 
     Raises:
         ConfigError: There is no such column, or it is neither integers nor timestamps
             (which are seconds since 1970, as those of edges).
     """
-    column = node_column(graph, node_type, "time")
+    column = graph.node_column(node_type, "time")
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         column = pc.cast(column, pa.timestamp("s"), safe=False)
     elif not pa.types.is_integer(column.type):
@@ -224,14 +205,14 @@ def read_times(graph: Graph, node_type: str) -> Ints:
     return times
 
 
-def read_splits(graph: Graph, node_type: str, config: GnnConfig) -> dict[str, Ints]:
+def read_splits(graph: GraphReader, node_type: str, config: GnnConfig) -> dict[str, Ints]:
     """Return the numbers of the nodes of each split, rising.
 
     Raises:
         ConfigError: There is no such column, or it puts no node into train.
     """
     name = config.split
-    column = node_column(graph, node_type, name)
+    column = graph.node_column(node_type, name)
     found: dict[str, Ints] = {}
     for value in pc.unique(column).to_pylist():
         if value is not None and value != "":

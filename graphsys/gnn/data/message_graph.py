@@ -26,7 +26,7 @@ from graphsys.sampling import (
 )
 from graphsys.sampling.adjacency import REVERSED, NeighborRows, Side
 from graphsys.sampling.multi_hop import HopSampler
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Layer = dict[str, SparseRows]
@@ -50,7 +50,7 @@ class MessageGraph:
         UnknownNameError: An edge type that is not in the graph.
     """
 
-    def __init__(self, graph: Graph, config: GnnConfig, node_type: str) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig, node_type: str) -> None:
         self.config = config
         spec = spec_of(config.model)
         self.has_degrees, self._has_loops = spec.weights == "degrees", spec.has_loops
@@ -203,7 +203,7 @@ def _make_sampler(rows: Sequence[NeighborRows], config: GnnConfig) -> HopSampler
 
 
 def walk_rows(
-    graph: Graph, config: GnnConfig, node_type: str
+    graph: GraphReader, config: GnnConfig, node_type: str
 ) -> tuple[NeighborRows, NeighborRows | None]:
     """Return the rows of PinSage's walks: within a type, or over another and back.
 

@@ -15,7 +15,7 @@ from graphsys.gnn.data.shuffled_edges import ShuffledEdges, SplitEdges
 from graphsys.gnn.model_spec import spec_of
 from graphsys.sampling import Block, rows_of, walk
 from graphsys.sampling.adjacency import REVERSED, NeighborRows
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 MOST_IN_MEMORY = 1 << 22
@@ -80,7 +80,7 @@ class WalkPairs:
         return rng.permutation(np.stack([starts[is_pair], chosen[is_pair]], axis=1))
 
 
-def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
+def make_pairs(graph: GraphReader, config: GnnConfig) -> Pairs:
     """Return the positives that a config names.
 
     Raises:
@@ -114,7 +114,7 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
 
 
 def read_pairs(
-    graph: Graph, name: str, split: str | None = None, *, relation: int | None = None
+    graph: GraphReader, name: str, split: str | None = None, *, relation: int | None = None
 ) -> Ints:
     """Return the edges of a split by the numbers of their ends, int64 ``[n, 2]``.
 
@@ -187,7 +187,7 @@ def _without(block: Block, wanted: list[tuple[Ints, Ints]]) -> Block:
     )
 
 
-def learned_edge_type(graph: Graph, config: GnnConfig) -> str:
+def learned_edge_type(graph: GraphReader, config: GnnConfig) -> str:
     """Return the name of the edge type that a config learns.
 
     Raises:

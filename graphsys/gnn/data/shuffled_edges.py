@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from graphsys.core.arrays import distinct
 from graphsys.core.rng import generator
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -29,7 +29,7 @@ class SplitEdges:
         split: The split; train by default.
     """
 
-    def __init__(self, graph: Graph, name: str, split: str | None = None) -> None:
+    def __init__(self, graph: GraphReader, name: str, split: str | None = None) -> None:
         kind = graph.edge_type(name)
         src, dst = graph.offsets(kind.src_type), graph.offsets(kind.dst_type)
         self._buckets, counts = [], [0]

@@ -13,6 +13,7 @@ from graphsys.core.errors import ConfigError, StoreBusyError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
+from graphsys.facade.graph import Graph
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.context import GnnContext
@@ -30,7 +31,7 @@ from graphsys.gnn.layerwise_inference import (
 from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.training.out_of_memory import explained_whole
 from graphsys.gnn.training.plan import inference_bytes
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_pins import pinned
@@ -76,7 +77,8 @@ class OpenedRun:
         )
         run_folder.check_files(self.path, self.state.files, self.state.checksums)
         self.transfer = open_transfer(device, self.config)
-        self.graph = self._open_graph() if graph is None else graph_of(graph)
+        found = self._open_graph() if graph is None else graph_of(graph)
+        self.graph: GraphReader = Graph.of(found)
         self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)
         if graph is None:
             self.require_same_graph()
@@ -221,7 +223,7 @@ class OpenedRun:
             "repeat this when it is done"
         )
 
-    def _open_graph(self) -> Graph:
+    def _open_graph(self) -> GraphReader:
         return open_trained_graph(self.state.graph, self.path)
 
 

@@ -26,7 +26,7 @@ from graphsys.gnn.tasks.temporal_links import (
 )
 from graphsys.metrics.areas import roc_auc
 from graphsys.metrics.thresholds import best_threshold, f1_of_classes
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -168,7 +168,7 @@ def _scores_of_pairs(stream: Any, src: Ints, dst: Ints, before: int) -> Doubles:
     return found
 
 
-def _make(graph: Graph, config: GnnConfig) -> EventChanges | StaticChanges:
+def _make(graph: GraphReader, config: GnnConfig) -> EventChanges | StaticChanges:
     kind = EventChanges if config.is_of_events else StaticChanges
     return kind(graph, config)
 

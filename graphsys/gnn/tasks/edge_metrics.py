@@ -11,7 +11,7 @@ from graphsys.core.types import true_splits
 from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.metrics.areas import pair_metrics
 from graphsys.sampling import NegativeSampler, rows_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[Any]
@@ -20,7 +20,7 @@ _MEANS = ("roc_auc", "pr_auc", "f1")
 
 
 def tell_edges(
-    graph: Graph,
+    graph: GraphReader,
     relations: Mapping[str, tuple[str, int | None]],
     split: str,
     scores: Scores,
@@ -75,7 +75,7 @@ def tell_edges(
     return {**means, "num_edges": total, "relations": found}
 
 
-def _pairs(graph: Graph, edge_type: str, split: str, code: int | None) -> Ints:
+def _pairs(graph: GraphReader, edge_type: str, split: str, code: int | None) -> Ints:
     if split not in graph.splits(edge_type):
         return np.empty((0, 2), dtype=np.int64)
     return read_pairs(graph, edge_type, split, relation=code)

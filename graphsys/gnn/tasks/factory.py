@@ -5,10 +5,10 @@ from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.tasks.task import Task
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
-def make_task(graph: Graph, config: GnnConfig) -> Task:
+def make_task(graph: GraphReader, config: GnnConfig) -> Task:
     """Return the task that a config names.
 
     Raises:

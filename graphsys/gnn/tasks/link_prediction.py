@@ -10,7 +10,6 @@ from torch import nn
 
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.data.message_graph import walk_rows
 from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
@@ -35,7 +34,7 @@ from graphsys.sampling import (
     Sample,
     rows_of,
 )
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 _VISITS_PER_RANK = 8  # so that the last rank is reached
@@ -64,7 +63,7 @@ class LinkPrediction:
     units: Sequence[float] = ()
     relations: Collection[str] = ()
 
-    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
         self.graph, self.config, self.process_group = graph, config, current_process_group()
         self.pairs: Pairs = make_pairs(graph, config)
         self.node_type, self.num_out = self.pairs.dst_type, config.dim
@@ -98,7 +97,7 @@ class LinkPrediction:
         if config.alike_negatives:
             self._alike = ConditionalNegativeSampler(
                 rows,
-                node_column(graph, self.pairs.dst_type, config.alike),
+                graph.node_column(self.pairs.dst_type, config.alike),
                 is_excluding=rows.node_type == self.pairs.src_type,
                 seed=config.seed,
             )

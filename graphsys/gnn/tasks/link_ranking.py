@@ -16,7 +16,7 @@ from graphsys.gnn.data.positive_pairs import Pairs, read_pairs
 from graphsys.gnn.tasks.decoders import Decoder, Dot
 from graphsys.gnn.tasks.output import Output
 from graphsys.metrics.ranking import ranking_metrics
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ class Ends:
         order: The columns of edges that hold the first and the second end.
     """
 
-    graph: Graph
+    graph: GraphReader
     edge_type: str
     relation: int | None = None
     src_type: str
@@ -67,7 +67,7 @@ class Ends:
         return found
 
 
-def require_split(graph: Graph, edge_type: str, split: str) -> None:
+def require_split(graph: GraphReader, edge_type: str, split: str) -> None:
     """Check that there are edges of a split.
 
     Raises:
@@ -81,7 +81,7 @@ def require_split(graph: Graph, edge_type: str, split: str) -> None:
 
 
 def rank_pairs(
-    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
+    graph: GraphReader, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
 ) -> dict[str, Any]:
     """Rank the pairs of a split by their scores, both ways, against all nodes.
 
@@ -116,7 +116,7 @@ def rank_pairs(
 
 
 def recommend_pairs(
-    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
+    graph: GraphReader, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
 ) -> dict[str, Any]:
     """Find the pairs of a split among the 20 best of each source; those of train are none.
 
@@ -143,13 +143,15 @@ def recommend_pairs(
     }
 
 
-def is_from_others(graph: Graph, pairs: Pairs) -> bool:
+def is_from_others(graph: GraphReader, pairs: Pairs) -> bool:
     """Tell whether edges join the type of pairs, which is one, with another."""
     kind = graph.edge_type(pairs.edge_type)
     return pairs.src_type == pairs.dst_type and kind.src_type != kind.dst_type
 
 
-def read_ends(graph: Graph, pairs: Pairs, output: Output, score: Decoder = _DOT) -> Ends:
+def read_ends(
+    graph: GraphReader, pairs: Pairs, output: Output, score: Decoder = _DOT
+) -> Ends:
     """Compute the rows of both ends of pairs, where the decoder is."""
     if not is_from_others(graph, pairs):
         src, dst = _rows_of_ends(graph, pairs, output, score)
@@ -183,7 +185,7 @@ def read_ends(graph: Graph, pairs: Pairs, output: Output, score: Decoder = _DOT)
 
 
 def _rows_of_ends(
-    graph: Graph, pairs: Pairs, output: Output, score: Decoder
+    graph: GraphReader, pairs: Pairs, output: Output, score: Decoder
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows of all nodes of both types, where the decoder is."""
     device = _device_of(score)

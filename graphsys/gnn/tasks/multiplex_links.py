@@ -25,7 +25,7 @@ from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.gnn.tasks.skipgram import TypePair, WalkWindows
 from graphsys.sampling import NegativeSampler, relation_names, relation_rows
 from graphsys.sampling.adjacency import NeighborRows
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class MultiplexLinks:
     metric = "roc_auc"
     units: Sequence[float] = ()
 
-    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
         _check(config)
         self.graph, self.config, self.process_group = graph, config, current_process_group()
         rows = relation_rows(graph, config.edge_types)

@@ -11,12 +11,12 @@ from torch.nn import functional
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.labels import TRAIN, labeled_type, node_column, read_splits
+from graphsys.gnn.data.labels import TRAIN, labeled_type, read_splits
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.tasks.output import Output
 from graphsys.gnn.tasks.task import NodeSeeds
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 
@@ -40,7 +40,7 @@ class NodeRegression(NodeSeeds):
 
     metric = "r2"
 
-    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
         node_type = labeled_type(graph, config)
         self.values = _read_values(graph, node_type, config)
         self.splits = read_splits(graph, node_type, config)
@@ -111,9 +111,9 @@ class NodeRegression(NodeSeeds):
 
 
 def _read_values(
-    graph: Graph, node_type: str, config: GnnConfig
+    graph: GraphReader, node_type: str, config: GnnConfig
 ) -> npt.NDArray[np.float32]:
-    labels = node_column(graph, node_type, config.label)
+    labels = graph.node_column(node_type, config.label)
     if not (pa.types.is_integer(labels.type) or pa.types.is_floating(labels.type)):
         raise ConfigError(
             f"task regression: column {config.label!r} of node type {node_type!r} is "

@@ -18,7 +18,7 @@ from graphsys.gnn.process_group import ProcessGroup, current_process_group
 from graphsys.gnn.tasks.class_metrics import class_metrics
 from graphsys.gnn.tasks.output import Output
 from graphsys.metrics.areas import f1, roc_auc_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -163,7 +163,7 @@ class NodeClassification(NodeSeeds):
         InvalidGraphError: Nodes of a split have no label.
     """
 
-    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
         self.labels: NodeLabels = read_labels(graph, config)
         super().__init__(config, self.labels.node_type, self.labels.require(TRAIN))
         self.classes = self.labels.classes

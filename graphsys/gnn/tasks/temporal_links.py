@@ -30,7 +30,7 @@ from graphsys.gnn.tasks.link_ranking import read_ends
 from graphsys.gnn.tasks.output import Output, rows_column
 from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.gnn.tasks.task import Seeds
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,7 +51,7 @@ class EventPrediction:
     units: Sequence[float] = ()
     relations: Collection[str] = ()
 
-    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
         self.graph, self.config, self.process_group = graph, config, current_process_group()
         if self.process_group.world_size > 1:
             raise ConfigError(
@@ -134,7 +134,7 @@ class StaticPrediction(LinkPrediction):
         ConfigError: Edges without times, or as :class:`LinkPrediction`.
     """
 
-    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
         super().__init__(training_view(graph, config), config)
         self.events: EventStream = read_events(graph, config)
 
@@ -163,12 +163,12 @@ def _watched(
     return 1 - found, found
 
 
-def _make(graph: Graph, config: GnnConfig) -> EventPrediction | StaticPrediction:
+def _make(graph: GraphReader, config: GnnConfig) -> EventPrediction | StaticPrediction:
     kind = EventPrediction if config.is_of_events else StaticPrediction
     return kind(graph, config)
 
 
-def messages_of(graph: Graph, config: GnnConfig) -> Graph:
+def messages_of(graph: GraphReader, config: GnnConfig) -> GraphReader:
     """Return what of the graph carries messages; models that follow events have none."""
     return graph if config.is_of_events else training_view(graph, config)
 

@@ -41,7 +41,7 @@ from graphsys.gnn.training.plan import (
     require_disk,
 )
 from graphsys.gnn.training.trainer import GnnTrainer
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs import run_folder
 from graphsys.training import run_state
 from graphsys.training.report import TrainReport

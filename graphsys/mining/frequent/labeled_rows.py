@@ -12,7 +12,7 @@ from graphsys.core.errors import unknown_name
 from graphsys.graph.csr import csr_from_edges
 from graphsys.mining.simple_graph import edges_of
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Numbers = npt.NDArray[Any]
 TYPE = "type"
@@ -40,7 +40,9 @@ class LabeledRows:
     edge_names: list[str]
 
 
-def labeled_rows(graph: Graph, labels: str | None, *, has_edge_labels: bool) -> LabeledRows:
+def labeled_rows(
+    graph: GraphReader, labels: str | None, *, has_edge_labels: bool
+) -> LabeledRows:
     """Read a graph's training edges with labels.
 
     Args:
@@ -83,7 +85,7 @@ def labeled_rows(graph: Graph, labels: str | None, *, has_edge_labels: bool) -> 
 
 
 def labeled_edges(
-    graph: Graph, numbers: NodeNumbers, has_labels: bool
+    graph: GraphReader, numbers: NodeNumbers, has_labels: bool
 ) -> tuple[Numbers, Numbers, Numbers, list[str]]:
     """Return both ends of all training edges, the codes and names of their labels."""
     names: list[str] = []
@@ -104,7 +106,7 @@ def labeled_edges(
     return columns[0], columns[1], columns[2], names
 
 
-def labels_of_nodes(graph: Graph, labels: str | None) -> tuple[Numbers, list[str]]:
+def labels_of_nodes(graph: GraphReader, labels: str | None) -> tuple[Numbers, list[str]]:
     """Return the codes of the nodes' labels, and their names."""
     kinds = graph.node_types
     if labels is None:
@@ -131,7 +133,7 @@ def labels_of_nodes(graph: Graph, labels: str | None) -> tuple[Numbers, list[str
     return codes.to_numpy(zero_copy_only=False).astype(np.int64), known.to_pylist()
 
 
-def _columns(graph: Graph) -> list[str]:
+def _columns(graph: GraphReader) -> list[str]:
     """Return the names of all columns of nodes."""
     entries = (graph.manifest.node_types[kind] for kind in graph.node_types)
     return sorted({name for entry in entries for name in entry.columns})

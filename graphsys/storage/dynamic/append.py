@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,13 @@ from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
 from graphsys.storage.dynamic.new_nodes import write_new_nodes
 from graphsys.storage.dynamic.schema import as_stored, weights_as_stored
 from graphsys.storage.manifest import MANIFEST_NAME, EdgeTypeEntry, Manifest, NodeTypeEntry
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import G, GraphReader
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import disk_errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppendReport:
+class AppendReport(Generic[G]):
     """What came of an append.
 
     Attributes:
@@ -46,7 +46,7 @@ class AppendReport:
         seconds: Wall time of the whole append.
     """
 
-    graph: Graph
+    graph: G
     num_added: int
     num_removed: int
     missing_deletes: int
@@ -60,7 +60,7 @@ def append(
     *,
     deletes: Sequence[Source] = (),
     missing_deletes: str = "error",
-) -> AppendReport:
+) -> AppendReport[GraphReader]:
     """Add nodes and edges to a store, and remove edges, as one delta.
 
     Args:
@@ -86,7 +86,7 @@ def append(
     check_policy(missing_deletes)
     began = time.perf_counter()
     with DeltaTransaction(path) as transaction, disk_errors(Path(path)):
-        with Graph(path) as graph:
+        with GraphReader(path) as graph:
             writer = _DeltaWriter(graph, transaction)
             for each in deletes:
                 writer.deletions.read(each)
@@ -99,7 +99,7 @@ def append(
     if manifest is not None:
         size += (Path(path) / MANIFEST_NAME).stat().st_size
     return AppendReport(
-        graph=Graph(path),
+        graph=GraphReader(path),
         num_added=_total(entry.added),
         num_removed=_total(entry.removed),
         missing_deletes=writer.deletions.num_missing,
@@ -111,7 +111,7 @@ def append(
 class _DeltaWriter:
     """Writes the files of one delta and makes the manifest that lists them."""
 
-    def __init__(self, graph: Graph, transaction: DeltaTransaction) -> None:
+    def __init__(self, graph: GraphReader, transaction: DeltaTransaction) -> None:
         self._graph, self._transaction = graph, transaction
         self.given = AppendInput(graph, transaction)
         self.deletions = Deletions(graph, self.given)

@@ -17,7 +17,7 @@ from graphsys.storage.dynamic.schema import (
     edge_type_of,
     node_type_of,
 )
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.write.edge_log import EdgeLog, EdgeRecord
@@ -90,7 +90,7 @@ class AppendInput:
         nodes: By node type.
     """
 
-    def __init__(self, graph: Graph, transaction: DeltaTransaction) -> None:
+    def __init__(self, graph: GraphReader, transaction: DeltaTransaction) -> None:
         self._graph, self._transaction = graph, transaction
         self._scratch = Scratch(transaction.scratch_dir, _MEMORY)
         self.finders: dict[str, NodeFinder] = {}

@@ -15,7 +15,7 @@ from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.ingest import write_generation
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.transaction import Transaction, disk_errors
 
 
@@ -30,7 +30,7 @@ class CompactReport:
         seconds: Wall time.
     """
 
-    graph: Graph
+    graph: GraphReader
     folded: int
     bytes_written: int
     seconds: float
@@ -69,9 +69,11 @@ def compact(
     manifest = Manifest.read(Path(path))
     if not manifest.deltas:
         seconds = time.perf_counter() - began
-        return CompactReport(graph=Graph(path), folded=0, bytes_written=0, seconds=seconds)
+        return CompactReport(
+            graph=GraphReader(path), folded=0, bytes_written=0, seconds=seconds
+        )
     with Transaction(path, overwrite=True) as transaction, disk_errors(Path(path)):
-        with Graph(path) as graph:  # under the lock: nobody appends any more
+        with GraphReader(path) as graph:  # under the lock: nobody appends any more
             old = graph.manifest
             written = write_generation(
                 GraphSource(graph, old.source), _options(old, budget), transaction, progress
@@ -81,7 +83,7 @@ def compact(
     progress.close()
     size = sum(entry.bytes for entry in transaction.files)
     return CompactReport(
-        graph=Graph(path),
+        graph=GraphReader(path),
         folded=len(old.deltas),
         bytes_written=size + (Path(path) / MANIFEST_NAME).stat().st_size,
         seconds=time.perf_counter() - began,

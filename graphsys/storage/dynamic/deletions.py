@@ -20,7 +20,7 @@ from graphsys.storage.dynamic.append_input import AppendInput
 from graphsys.storage.dynamic.schema import edge_type_of
 from graphsys.storage.manifest import EdgeTypeEntry
 from graphsys.storage.mapped_files import MappedFiles
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.stored_edges import StoredEdges
 from graphsys.storage.views import EdgeBucket, bucket_of
@@ -97,7 +97,7 @@ class Deletions:
         num_missing: Deletions of what is not there.
     """
 
-    graph: Graph
+    graph: GraphReader
     given: AppendInput
     num_missing: int = 0
     _wanted: dict[str, list[Wanted]] = field(default_factory=dict)
@@ -192,7 +192,7 @@ class SplitSearch:
         split: The split.
     """
 
-    def __init__(self, graph: Graph, name: str, split: str) -> None:
+    def __init__(self, graph: GraphReader, name: str, split: str) -> None:
         self._graph, self._name, self._split = graph, name, split
         first = before_deltas(graph.manifest)
         self._files = MappedFiles(Path(graph.path), graph.manifest, first)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.storage.deltas.edges import read_added, read_removed
 from graphsys.storage.manifest import Manifest
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import bucket_of
 
 Numbers = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ def state_checksum(manifest: Manifest, num_deltas: int) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def edges_since(graph: Graph, name: str, num_deltas: int) -> DeltaEdges:
+def edges_since(graph: GraphReader, name: str, num_deltas: int) -> DeltaEdges:
     """Read what the deltas behind the first ``num_deltas`` changed in an edge type.
 
     Args:

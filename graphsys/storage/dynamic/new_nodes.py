@@ -18,7 +18,7 @@ from graphsys.storage.manifest import (
     FileEntry,
     NodeTypeEntry,
 )
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.source import NodeChunk
 from graphsys.storage.write.node_tables import NodeTables
@@ -28,7 +28,7 @@ _MEMORY = 1 << 62
 
 
 def write_new_nodes(
-    graph: Graph,
+    graph: GraphReader,
     finder: NodeFinder,
     given: AppendedNodes | None,
     transaction: DeltaTransaction,
@@ -112,7 +112,7 @@ class _Partition:
 
 def _fill(
     tables: NodeTables,
-    graph: Graph,
+    graph: GraphReader,
     finder: NodeFinder,
     given: AppendedNodes | None,
     entry: NodeTypeEntry,
@@ -163,7 +163,7 @@ def _as_stored(
     return replace(chunk, columns=columns)
 
 
-def _column_types(graph: Graph, node_type: str) -> dict[str, pa.DataType]:
+def _column_types(graph: GraphReader, node_type: str) -> dict[str, pa.DataType]:
     sizes = np.diff(graph.offsets(node_type))
     part = int(np.flatnonzero(sizes)[0])
     schema = graph.nodes(node_type, part).schema

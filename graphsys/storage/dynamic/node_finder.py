@@ -20,7 +20,7 @@ from graphsys.storage.dynamic.id_table import (
 )
 from graphsys.storage.ids.id_mapping import clean_ids
 from graphsys.storage.ingest.graph_source import as_ids
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
 class NodeFinder:
@@ -36,7 +36,9 @@ class NodeFinder:
         new_ids: Ids that it has not, ascending: the first gets number ``num_known``.
     """
 
-    def __init__(self, graph: Graph, node_type: str, transaction: DeltaTransaction) -> None:
+    def __init__(
+        self, graph: GraphReader, node_type: str, transaction: DeltaTransaction
+    ) -> None:
         self._graph, self.node_type = graph, node_type
         self._transaction = transaction
         first = before_deltas(graph.manifest).node_types[node_type]

@@ -3,10 +3,10 @@
 from graphsys.storage.deltas.layout import after_deltas, before_deltas
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.mapped_files import MappedFiles
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
-class SnapshotGraph(Graph):
+class SnapshotGraph(GraphReader):
     """What the first deltas of a store left; everything that takes a graph takes it.
 
     Args:
@@ -14,7 +14,7 @@ class SnapshotGraph(Graph):
         manifest: Of the store after those deltas.
     """
 
-    def __init__(self, stored: Graph, manifest: Manifest) -> None:
+    def __init__(self, stored: GraphReader, manifest: Manifest) -> None:
         vars(self).update(vars(stored))
         self.manifest = self.whole_manifest = manifest
         first = before_deltas(manifest)
@@ -23,7 +23,7 @@ class SnapshotGraph(Graph):
         self._edges = self._whole_edges = self._edge_reader(manifest, first, None)
 
     @classmethod
-    def of(cls, stored: Graph, fingerprint: str | None) -> "SnapshotGraph | None":
+    def of(cls, stored: GraphReader, fingerprint: str | None) -> "SnapshotGraph | None":
         """Return the earlier state of a store that has a fingerprint, or None."""
         whole = stored.whole_manifest
         if fingerprint in (None, whole.fingerprint):

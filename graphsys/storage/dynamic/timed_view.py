@@ -22,7 +22,7 @@ from graphsys.kernels.cpu.rows import row_filter as kernels
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.deltas.splice import MergedSpace
 from graphsys.storage.manifest import Manifest
-from graphsys.storage.reader import Graph, Window
+from graphsys.storage.reader import GraphReader, Window
 from graphsys.storage.stored_edges import EdgeReader
 from graphsys.storage.views import EdgeBucket, Index
 from graphsys.storage.write.times import duration, is_integer, moment, shown
@@ -32,7 +32,7 @@ _MOST: Final = 2**63 - 1
 _FURTHER = ("weight", "relation", "time", "edge")
 
 
-class TimedGraph(Graph):
+class TimedGraph(GraphReader):
     """The edges of a span of time; everything that takes a graph takes it.
 
     Args:
@@ -44,7 +44,7 @@ class TimedGraph(Graph):
         ConfigError: no edges have a time.
     """
 
-    def __init__(self, stored: Graph, first: int | None, end: int | None) -> None:
+    def __init__(self, stored: GraphReader, first: int | None, end: int | None) -> None:
         _check(stored)
         vars(self).update(vars(stored))
         self.stored = stored
@@ -192,19 +192,13 @@ class TimedEdges:
         return self._places[name]
 
 
-def view_at(graph: Graph, time: Any) -> TimedGraph:
-    """Return the graph as it was at a time; see :meth:`Graph.at`."""
-    return TimedGraph(graph, None, moment(time, _unit(graph, time), is_next=True))
+def moment_of(graph: GraphReader, time: Any, *, is_next: bool = False) -> int:
+    """Return a time in the unit of a graph's edges; see :func:`times.moment`."""
+    return moment(time, _unit(graph, time), is_next=is_next)
 
 
-def view_between(graph: Graph, first: Any, end: Any) -> TimedGraph:
-    """Return what came in a span of time; see :meth:`Graph.between`."""
-    bounds = (None if it is None else moment(it, _unit(graph, it)) for it in (first, end))
-    return TimedGraph(graph, *bounds)
-
-
-def rolling(graph: Graph, window: Any, step: Any = None) -> Iterator[TimedGraph]:
-    """Yield the views of windows one after the other, from the first edge's time on.
+def windows(graph: GraphReader, window: Any, step: Any = None) -> Iterator[tuple[int, int]]:
+    """Yield spans of time, one after the other, from the first edge's time on.
 
     Args:
         graph: The graph.
@@ -220,7 +214,7 @@ def rolling(graph: Graph, window: Any, step: Any = None) -> Iterator[TimedGraph]
     return _windows(graph, length, stride)
 
 
-def _unit(graph: Graph, value: Any) -> str:
+def _unit(graph: GraphReader, value: Any) -> str:
     """Return the unit of a graph's times, which integers do not ask for."""
     if is_integer(value):
         return ""
@@ -228,17 +222,17 @@ def _unit(graph: Graph, value: Any) -> str:
     return graph.time_unit()
 
 
-def _windows(graph: Graph, window: int, step: int) -> Iterator[TimedGraph]:
+def _windows(graph: GraphReader, window: int, step: int) -> Iterator[tuple[int, int]]:
     found = time_span(graph)
     if found is None:
         return
     begin, last = found
     while begin <= last:
-        yield TimedGraph(graph, begin, begin + window)
+        yield begin, begin + window
         begin += step
 
 
-def time_span(graph: Graph) -> tuple[int, int] | None:
+def time_span(graph: GraphReader) -> tuple[int, int] | None:
     """Return the times of the first and the last edge; None where there are no edges."""
     spans = []
     for name in graph.manifest.edge_types:
@@ -252,7 +246,7 @@ def time_span(graph: Graph) -> tuple[int, int] | None:
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def _check(graph: Graph) -> None:
+def _check(graph: GraphReader) -> None:
     if not any("time" in it.columns for it in graph.manifest.edge_types.values()):
         raise ConfigError(
             f"the edges of {graph.path} have no column 'time', which views of times need; "

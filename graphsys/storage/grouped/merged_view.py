@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.types import EdgeType, number_dtype
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket, Index, empty_bucket
 
 
-class GroupedGraph(Graph):
+class GroupedGraph(GraphReader):
     """A graph whose partitions are seen in groups, each read as one partition.
 
     Nodes are numbered group by group, and partition by partition within a group; rows of an
@@ -30,7 +30,7 @@ class GroupedGraph(Graph):
     """
 
     def __init__(
-        self, stored: Graph, groups: Mapping[str, Sequence[Sequence[int]]]
+        self, stored: GraphReader, groups: Mapping[str, Sequence[Sequence[int]]]
     ) -> None:
         vars(self).update(vars(stored))
         self.stored = stored
@@ -166,12 +166,12 @@ class JoinedGraph(GroupedGraph):
         stored: The graph; closing this closes nothing.
     """
 
-    def __init__(self, stored: Graph) -> None:
+    def __init__(self, stored: GraphReader) -> None:
         parts = {name: range(stored.num_partitions(name)) for name in stored.node_types}
         super().__init__(stored, {name: [every] for name, every in parts.items()})
 
 
-def stored_graph(graph: Graph) -> Graph:
+def stored_graph(graph: GraphReader) -> GraphReader:
     """Return a graph as it lies on disk."""
     return graph.stored if isinstance(graph, GroupedGraph) else graph
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.storage.grouped.affine_plane import ORDERS, parallel_classes
 from graphsys.storage.grouped.merged_view import GroupedGraph
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class PairGraph(GroupedGraph):
         meetings: Of every node type.
     """
 
-    def __init__(self, stored: Graph, meetings: Mapping[str, Meetings]) -> None:
+    def __init__(self, stored: GraphReader, meetings: Mapping[str, Meetings]) -> None:
         super().__init__(stored, {})
         self.meet(meetings)
 
@@ -109,7 +109,7 @@ class PairGraph(GroupedGraph):
 
 
 def draw_meetings(
-    stored: Graph, num_groups: int, rng: np.random.Generator
+    stored: GraphReader, num_groups: int, rng: np.random.Generator
 ) -> dict[str, Meetings]:
     """Deal the partitions of every node type to a plane, at random.
 

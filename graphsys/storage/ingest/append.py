@@ -14,7 +14,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.ingest import IngestReport, ingest
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 
@@ -26,7 +26,7 @@ class AppendedSource(Source):
         more: What is added. Ids are the user's: one that the store has is the same node.
     """
 
-    def __init__(self, graph: Graph, more: Source) -> None:
+    def __init__(self, graph: GraphReader, more: Source) -> None:
         self.name = f"{graph.path} and {more.name}"
         self.is_directed = graph.is_directed
         self.allows_nan = more.allows_nan
@@ -39,7 +39,7 @@ class AppendedSource(Source):
 
 
 def append(
-    graph: Graph,
+    graph: GraphReader,
     source: Source,
     out: str | os.PathLike[str],
     *,
@@ -48,7 +48,7 @@ def append(
     overwrite: bool = False,
     progress: Progress = SILENT,
     **options: Any,
-) -> IngestReport:
+) -> IngestReport[GraphReader]:
     """Write a graph with more nodes and edges as a new store; the old one stays.
 
     Args:

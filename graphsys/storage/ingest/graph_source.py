@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.types import Bucket, EdgeType
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.views import EdgeBucket
 from graphsys.storage.write import times
@@ -26,7 +26,7 @@ class GraphSource(Source):
 
     allows_nan = True  # what is in a store was accepted before
 
-    def __init__(self, graph: Graph, name: str | None = None) -> None:
+    def __init__(self, graph: GraphReader, name: str | None = None) -> None:
         self.name = name or str(graph.path)
         self.is_directed = graph.is_directed
         self.total_bytes = None

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
@@ -29,7 +29,7 @@ from graphsys.storage.ingest.split_source import SplitSource, reserved_memory
 from graphsys.storage.ingest.split_spec import SplitSpec
 from graphsys.storage.ingest.steps import IngestSteps
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import G, GraphReader
 from graphsys.storage.remote.publishing import published
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import Transaction, disk_errors
@@ -37,7 +37,7 @@ from graphsys.storage.write.feature_encoding import parse_forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IngestReport:
+class IngestReport(Generic[G]):
     """What came of an ingest.
 
     Attributes:
@@ -49,7 +49,7 @@ class IngestReport:
         shared_bytes: What it saves that features are stored once where rows repeat.
     """
 
-    graph: Graph
+    graph: G
     duplicates: int
     self_loops: int
     seconds: float
@@ -67,7 +67,7 @@ def ingest(
     assigned: Mapping[str, Assignment] | None = None,
     split: SplitSpec | None = None,
     **options: Any,
-) -> IngestReport:
+) -> IngestReport[GraphReader]:
     """Read a source into a store.
 
     Args:
@@ -104,7 +104,7 @@ def ingest(
                 **options,
             )
             report.graph.close()
-        return replace(report, graph=Graph(out), seconds=time.perf_counter() - began)
+        return replace(report, graph=GraphReader(out), seconds=time.perf_counter() - began)
     settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
     share_one_heap()
     with (
@@ -120,7 +120,7 @@ def ingest(
     progress.close()
     entries = manifest.edge_types.values()
     return IngestReport(
-        graph=Graph(out),
+        graph=GraphReader(out),
         duplicates=sum(entry.duplicates for entry in entries),
         self_loops=sum(entry.self_loops for entry in entries),
         seconds=time.perf_counter() - began,
@@ -193,7 +193,7 @@ def _stored(
     transaction: Transaction,
     progress: Progress,
     name: str,
-) -> Graph:
+) -> GraphReader:
     """Write a source into a temporary store with one partition."""
     form, _ = parse_forms(options.features_as)
     first = replace(
@@ -202,7 +202,7 @@ def _stored(
     folder = transaction.scratch_dir / name
     with Transaction(folder, is_scratch=True) as inner:
         inner.commit(IngestSteps(source, first, inner, progress).run())
-    return Graph(folder)
+    return GraphReader(folder)
 
 
 def _again(options: IngestOptions) -> IngestOptions:

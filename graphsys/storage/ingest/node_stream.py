@@ -22,7 +22,7 @@ from graphsys.partitioners import (
 )
 from graphsys.storage.ids.id_mapping import Assignment
 from graphsys.storage.ingest.orders import GRAPH_ORDERS, find_ranks, order_bytes
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import Index
 
 _BLOCK_EDGES = 1 << 22
@@ -40,7 +40,7 @@ class StoreNodeStream:
         bases: Number of the first node of every type.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GraphReader) -> None:
         self._graph = graph
         self.num_nodes = graph.num_nodes
         self.bases: dict[str, int] = {}
@@ -100,7 +100,7 @@ def row_lengths(indptr: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def assign_nodes(
-    graph: Graph,
+    graph: GraphReader,
     *,
     partitioner: str,
     num_partitions: Callable[[str], int],

@@ -23,7 +23,7 @@ from graphsys.partitioners import (
 from graphsys.partitioners.buckets import sweep_loads
 from graphsys.storage.ids.string_ids import string_buffers
 from graphsys.storage.ingest.node_stream import StoreNodeStream, check_memory
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 VERTEX_CUTS: Final = ("dbh", "grid", "hdrf")
 _HDRF_BALANCE = 1.1
@@ -67,7 +67,7 @@ class PartitionQuality:
 
 
 def compare(
-    graph: Graph,
+    graph: GraphReader,
     num_partitions: int,
     *,
     seed: int = 0,
@@ -221,7 +221,9 @@ def load_kernels() -> None:
     vertex_cut(stream, np.arange(2, dtype=np.uint64), 2, "dbh")
 
 
-def hashes_and_ranks(graph: Graph) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def hashes_and_ranks(
+    graph: GraphReader,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Return hashes and ranks of all nodes, type after type, as ingest computes them.
 
     Returns:

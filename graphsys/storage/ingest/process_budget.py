@@ -18,7 +18,7 @@ from graphsys.partitioners import is_stream_partitioner
 from graphsys.storage.ingest.node_stream import StoreNodeStream, held_bytes
 from graphsys.storage.ingest.options import MIN_MEMORY
 from graphsys.storage.ingest.orders import GRAPH_ORDERS
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 _LOADED_BYTES = 56 << 20
 _TEXT_BYTES = 36 << 20  # of these for ids of text: pyarrow imports pandas, if it is there
@@ -65,7 +65,11 @@ def kept_bytes(
 
 
 def kept_of_stored(
-    memory: int | str, graph: Graph, partitioner: str, order: str, source_bytes: int = 0
+    memory: int | str,
+    graph: GraphReader,
+    partitioner: str,
+    order: str,
+    source_bytes: int = 0,
 ) -> tuple[int, int]:
     """Return what writing a stored graph again may keep within a budget of the process.
 
@@ -102,7 +106,7 @@ def kept_of_stored(
     raise _too_small(f"{what} with partitioner {partitioner}", needed, budget)
 
 
-def compared_bytes(memory: int | str, graph: Graph) -> int:
+def compared_bytes(memory: int | str, graph: GraphReader) -> int:
     """Return what a method of a comparison may hold of a graph's structure.
 
     Args:
@@ -123,7 +127,7 @@ def compared_bytes(memory: int | str, graph: Graph) -> int:
     raise _too_small(f"comparing on {graph.num_nodes} nodes", beside, budget)
 
 
-def _string_bytes(graph: Graph) -> int:
+def _string_bytes(graph: GraphReader) -> int:
     """Return the bytes of ids that are strings."""
     entries = graph.manifest.node_types.items()
     texts = [name for name, entry in entries if entry.id_type != "int64"]

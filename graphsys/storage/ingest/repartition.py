@@ -15,11 +15,11 @@ from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.ingest.node_stream import StoreNodeStream, assign_nodes
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.partition_compare import PartitionQuality, measure
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 
 def repartition(
-    graph: Graph,
+    graph: GraphReader,
     out: str | os.PathLike[str],
     *,
     partitioner: str,
@@ -88,12 +88,12 @@ def repartition(
         return measure(stream, parts, num_parts, partitioner, seconds)
 
 
-def _stored_parts(graph: Graph) -> npt.NDArray[np.uint32]:
+def _stored_parts(graph: GraphReader) -> npt.NDArray[np.uint32]:
     pieces = [np.diff(graph.offsets(name)) for name in graph.node_types]
     return np.concatenate(
         [np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes) for sizes in pieces]
     )
 
 
-def _largest(graph: Graph) -> int:
+def _largest(graph: GraphReader) -> int:
     return max((graph.num_partitions(name) for name in graph.node_types), default=1)

@@ -10,11 +10,11 @@ from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.ingest import IngestReport, ingest
 from graphsys.storage.ingest.split_source import SplitSource, reserved_memory
 from graphsys.storage.ingest.split_spec import Shares, split_spec
-from graphsys.storage.reader import Graph, open_graph
+from graphsys.storage.reader import GraphReader, open_graph
 
 
 def split(
-    graph: Graph | str | os.PathLike[str],
+    graph: GraphReader | str | os.PathLike[str],
     out: str | os.PathLike[str],
     shares: Shares = "0.8,0.1,0.1",
     *,
@@ -25,7 +25,7 @@ def split(
     memory: int | str = "4GB",
     overwrite: bool = False,
     progress: Progress = SILENT,
-) -> IngestReport:
+) -> IngestReport[GraphReader]:
     """Write a graph again with edges of each type parted into train, valid and test.
 
     At random, copies of an edge and its reverse stay together, and every node and
@@ -56,7 +56,7 @@ def split(
         BudgetError: ``memory`` is too little.
         OutputExistsError: ``out`` holds something and may not be replaced.
     """
-    if not isinstance(graph, Graph):
+    if not isinstance(graph, GraphReader):
         with open_graph(graph) as opened:
             return split(
                 opened,
@@ -88,14 +88,14 @@ def split(
     )
 
 
-def stored_order(graph: Graph) -> str:
+def stored_order(graph: GraphReader) -> str:
     """Return the order that all nodes are in, ``original`` where there are several."""
     orders = set(graph.manifest.order.values())
     order = orders.pop() if len(orders) == 1 else "original"
     return order if order in ORDERS else "original"
 
 
-def as_stored(graph: Graph, node_type: str) -> Assignment:
+def as_stored(graph: GraphReader, node_type: str) -> Assignment:
     """Return the partitions and places that the nodes of a type have."""
     sizes = np.diff(graph.offsets(node_type))
     return Assignment(

@@ -9,7 +9,7 @@ from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -33,7 +33,9 @@ class NegativePairs:
         ConfigError: There are fewer pairs that are no edges.
     """
 
-    def __init__(self, graph: Graph, edge_type: EdgeType, counts: Ints, seed: int) -> None:
+    def __init__(
+        self, graph: GraphReader, edge_type: EdgeType, counts: Ints, seed: int
+    ) -> None:
         self._graph, self._type = graph, edge_type
         self._num_src = graph.num_nodes_of(edge_type.src_type)
         self._num_dst = graph.num_nodes_of(edge_type.dst_type)

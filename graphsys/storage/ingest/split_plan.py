@@ -25,7 +25,7 @@ from graphsys.storage.ids.string_ids import string_buffers
 from graphsys.storage.ingest.split_inverse import PairSample, canonical_relations
 from graphsys.storage.ingest.split_select import Keys, thresholds
 from graphsys.storage.ingest.split_spec import SplitSpec
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 
 _ROWS = 1 << 17  # at a time, so that little is under way
@@ -50,7 +50,7 @@ class SplitPlan:
         InputError: nothing would be left in train.
     """
 
-    def __init__(self, graph: Graph, edge_type: EdgeType, spec: SplitSpec) -> None:
+    def __init__(self, graph: GraphReader, edge_type: EdgeType, spec: SplitSpec) -> None:
         self._graph, self._type, self._spec = graph, edge_type, spec
         self._entry = graph.manifest.edge_types[graph.edge_type_name(edge_type)]
         self._covers = spec.by != "time"
@@ -238,7 +238,7 @@ def relation_codes(bucket: EdgeBucket, piece: slice) -> npt.NDArray[np.int64]:
     return bucket.relation[piece].astype(np.int64)
 
 
-def _node_hashes(graph: Graph, node_type: str, seed: int) -> Keys:
+def _node_hashes(graph: GraphReader, node_type: str, seed: int) -> Keys:
     """Return a hash of seed, type and the user's id of every node, ``[N]``."""
     ids = graph.node_ids(node_type).combine_chunks()
     hashes = np.empty(len(ids), dtype=np.uint64)

@@ -17,7 +17,7 @@ from graphsys.storage.ingest.options import MIN_MEMORY
 from graphsys.storage.ingest.split_negatives import FEW_PAIRS, NegativePairs
 from graphsys.storage.ingest.split_plan import SplitPlan, relation_codes
 from graphsys.storage.ingest.split_spec import SplitSpec
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import EdgeChunk
 from graphsys.storage.views import EdgeBucket
 
@@ -40,7 +40,9 @@ class SplitSource(GraphSource):
         InputError: the store has splits.
     """
 
-    def __init__(self, graph: Graph, spec: SplitSpec, name: str | None = None) -> None:
+    def __init__(
+        self, graph: GraphReader, spec: SplitSpec, name: str | None = None
+    ) -> None:
         super().__init__(graph, name)
         self._spec = spec
         self._plans: dict[EdgeType, SplitPlan] = {}
@@ -99,7 +101,7 @@ class SplitSource(GraphSource):
         return self._plans[edge_type]
 
 
-def split_bytes(graph: Graph, spec: SplitSpec) -> int:
+def split_bytes(graph: GraphReader, spec: SplitSpec) -> int:
     """Return what the plan of a split holds."""
     held = _NODE_BYTES * graph.num_nodes + _UNDER_WAY_BYTES
     for kind in graph.edge_types if spec.negatives else ():
@@ -108,7 +110,7 @@ def split_bytes(graph: Graph, spec: SplitSpec) -> int:
     return held
 
 
-def reserved_memory(graph: Graph, memory: int | str, spec: SplitSpec) -> int:
+def reserved_memory(graph: GraphReader, memory: int | str, spec: SplitSpec) -> int:
     """Return what a budget leaves beside what a plan of the split holds.
 
     Raises:

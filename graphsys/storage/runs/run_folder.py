@@ -27,7 +27,7 @@ from graphsys.storage.folder_kinds import is_run_part, require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock
 from graphsys.storage.manifest import checksum_of
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs.run_check import check_files as check_files
 from graphsys.storage.runs.run_pins import forget, remove_left, replacing
@@ -61,7 +61,7 @@ def is_gnn_run(path: str | os.PathLike[str]) -> bool:
     return isinstance(content, dict) and content.get("kind") == GNN
 
 
-def describe_graph(graph: Graph) -> dict[str, Any]:
+def describe_graph(graph: GraphReader) -> dict[str, Any]:
     """Return what identifies a graph: where it lies, what it holds, its span of time."""
     window = {"window": list(graph.window)} if graph.window else {}
     return window | {
@@ -74,12 +74,12 @@ def describe_graph(graph: Graph) -> dict[str, Any]:
     }
 
 
-def is_same_graph(stated: dict[str, Any], graph: Graph) -> bool:
+def is_same_graph(stated: dict[str, Any], graph: GraphReader) -> bool:
     """Tell whether a graph holds what the one of a run held, wherever it lies."""
     return not difference(stated, describe_graph(graph) | {"path": stated["path"]})
 
 
-def require_same_graph(stated: dict[str, Any], graph: Graph, path: Path) -> None:
+def require_same_graph(stated: dict[str, Any], graph: GraphReader, path: Path) -> None:
     """Check that a graph is the one that a run was trained on.
 
     Raises:

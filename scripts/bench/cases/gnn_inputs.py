@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bench.harness import WrongResultError
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 NUM_FEATURES = 100

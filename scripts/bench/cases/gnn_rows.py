@@ -68,7 +68,7 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.training.api import build_context
     from graphsys.gnn.training.trainer import GnnTrainer
-    from graphsys.storage.reader import Graph
+    from graphsys.storage import Graph
 
     config = GnnConfig(
         model="sage",

@@ -20,7 +20,7 @@ def our_loader(store: str, arrays: str, batch_size: int) -> Outcome:
     from torch_geometric.loader import NodeLoader
 
     from graphsys.interop import pyg
-    from graphsys.storage.reader import Graph
+    from graphsys.storage import Graph
 
     graph = Graph(Path(store))
     seeds = torch.from_numpy(np.load(Path(arrays) / "seeds.npy"))

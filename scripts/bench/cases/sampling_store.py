@@ -17,7 +17,7 @@ import numpy as np
 from bench.harness import Outcome
 from graphsys.core.threads import map_in_order, num_cores
 from graphsys.sampling import FeatureRows, NeighborSampler
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from graphsys.storage.views import Index
 
 MODULE = "bench.cases.sampling_store"

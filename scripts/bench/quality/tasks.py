@@ -14,7 +14,7 @@ import numpy.typing as npt
 from bench.quality.walk_pairs import edges_of
 from graphsys.core.types import EdgeType
 from graphsys.embedding import evaluate, open_run, score
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 Floats = npt.NDArray[np.float64]
 RATIOS = (0.1, 0.5, 0.9)

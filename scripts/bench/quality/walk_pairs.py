@@ -21,7 +21,7 @@ import pyarrow.compute
 import graphsys as gs
 from graphsys.core.rng import generator
 from graphsys.core.types import DEFAULT_SPLIT, EDGE, EdgeType
-from graphsys.interop.array_source import ArraySource
+from graphsys.datasets.array_source import ArraySource
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk
 

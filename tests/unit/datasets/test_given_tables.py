@@ -18,7 +18,7 @@ from graphsys.cli.main import main
 from graphsys.core.errors import ConfigError, InputError, UnknownNameError
 from graphsys.datasets.build_store import open_data
 from graphsys.datasets.table_spec.spec import EdgeCard, NodeCard, TablesCard
-from graphsys.storage.reader import open_graph
+from graphsys.facade.graph import open_graph
 
 USERS = {
     "user_id": [30, 10, 20],

@@ -156,7 +156,7 @@ def test_views_are_asked_for_by_dates(tmp_path: Path) -> None:
             graph.rolling(window=wrong)
     for wrong in ("yesterday", pd.NaT, 1.5, None):
         with pytest.raises(ConfigError, match=r"time: got .* expected a whole number"):
-            graph.at(wrong)
+            graph.at(wrong)  # type: ignore[arg-type] # on purpose
 
 
 def test_the_unit_outlives_all_that_writes_a_store_again(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
 
 NUM_ENTITIES = 40

@@ -26,8 +26,8 @@ from graphsys.embedding.data.relation_stats import relation_categories, training
 from graphsys.embedding.evaluation.ranking import rank_edges
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.scorer import Scorer
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk
 from tests.ranking_oracle import ask_all, means, triples
 from tests.runs import reseal

@@ -20,7 +20,7 @@ from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 if TYPE_CHECKING:
     from graphsys.kernels.cpu.embedding.chunk import Edges

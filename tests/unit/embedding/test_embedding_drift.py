@@ -14,7 +14,7 @@ from scipy.stats import ortho_group
 from graphsys.core.errors import ConfigError
 from graphsys.embedding import EmbeddingConfig, drift, open_run, train
 from graphsys.embedding import run as runs
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.runs import reseal
 
 MakeRing = Callable[[int], Graph]

@@ -15,7 +15,7 @@ from graphsys.embedding.rows.nonfinite import bad_rows, describe_rows, largest_r
 from graphsys.embedding.rows.row_precision import to_stored
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.bucket_trainer import BucketTrainer
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]

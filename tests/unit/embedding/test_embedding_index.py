@@ -10,8 +10,8 @@ import pytest
 
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding import EmbeddingConfig, Embeddings, build_index, nearest, train
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from tests.runs import reseal
 from tests.stores import ListSource, edge_chunk
 

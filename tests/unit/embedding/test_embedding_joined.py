@@ -8,7 +8,7 @@ import pytest
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 MakeRing = Callable[[int], Graph]
 

@@ -26,7 +26,7 @@ from graphsys.embedding import (
 )
 from graphsys.embedding import run as runs
 from graphsys.embedding.type_configs import NodeTypeConfig
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from graphsys.storage.source import NodeChunk
 from tests.stores import edge_chunk, make_store
 

@@ -13,7 +13,7 @@ from graphsys import embedding
 from graphsys.core.errors import ConfigError, InputError, OutputExistsError
 from graphsys.datasets import ingest
 from graphsys.embedding.spec.operators import OPERATORS as KNOWN
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.unit.embedding.pbg_layout import NAMES, Layout, h5py, write_layout
 
 

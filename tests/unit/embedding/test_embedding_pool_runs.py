@@ -14,7 +14,7 @@ from graphsys.embedding import EmbeddingConfig, evaluate, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.plan import Planner
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]

@@ -22,7 +22,7 @@ from graphsys.embedding import (
     train,
 )
 from graphsys.embedding.files.question_files import all_questions, read_questions
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.embedding_codes import OPERATOR_CODES
 from tests.ranking_oracle import compare, operate, triples
 from tests.runs import reseal

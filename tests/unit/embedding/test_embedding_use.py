@@ -21,7 +21,7 @@ from graphsys.core.errors import (
     UnknownNameError,
 )
 from graphsys.embedding import EmbeddingConfig, Embeddings, export, nearest, open_run, train
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.runs import reseal
 
 MakeRing = Callable[[int], Graph]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from graphsys.embedding import EmbeddingConfig, Embeddings, train
-from graphsys.storage import Graph
+from graphsys.facade.graph import Graph
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES = 24

@@ -15,9 +15,9 @@ from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
 from graphsys.embedding.training.api import open_context
 from graphsys.embedding.training.buffer import PartitionBuffer
+from graphsys.storage import Graph
 from graphsys.storage.grouped.pair_view import PairGraph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
 
 MakeRing = Callable[[int], Graph]

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.types import EdgeType
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
 
 TRIPLE = EdgeType("entity", "triple", "entity")

@@ -7,7 +7,7 @@ import numpy as np
 
 import graphsys as gs
 from graphsys.gnn import GnnConfig
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 STREAMS = ("edgebank", "recency", "tgn", "jodie", "evolving")
 LEARNED = ("tgn", "jodie", "evolving")

@@ -9,7 +9,7 @@ import pytest
 import graphsys as gs
 from graphsys.datasets.generators.pins import pins
 from graphsys.gnn import GnnConfig, load_config, preset_names
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.unit.gnn.event_stores import event_store, favorites
 
 SMALL = ["epochs=1", "dim=16", "threads=1"]

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from graphsys.core.types import EdgeType
-from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.part_specs import TASKS
@@ -182,7 +181,7 @@ def test_negatives_alike_are_no_known_answers_within_one_type(groups: Store) -> 
         alike_negatives=4, alike="label", num_negatives=5, batch_size=30, seed=3
     )
     task = LinkPrediction(graph, config)
-    labels = np.array(node_column(graph, "node", "label").to_pylist())
+    labels = np.array(graph.node_column("node", "label").to_pylist())
     drawn = []
     for epoch, number in ((0, 0), (0, 1), (1, 0)):
         seeds = task.seeds(epoch)[number]["node"]

@@ -25,8 +25,10 @@ from tests.unit.interop.conftest import (
 
 pytest.importorskip("dgl", reason="the extra dgl is not installed (Python 3.11 only)")
 
+from graphsys.core.deps import require_dgl
 from graphsys.interop import dgl as bridge
-from graphsys.interop.dgl_package import dgl
+
+dgl = require_dgl()
 
 fn = dgl.function
 SEEDS = torch.tensor([5, 0, 39, 17])

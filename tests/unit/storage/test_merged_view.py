@@ -6,10 +6,9 @@ import pytest
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
-from graphsys.storage import manifest
+from graphsys.storage import Graph, manifest
 from graphsys.storage.grouped.merged_view import GroupedGraph, JoinedGraph, stored_graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 BUYS = EdgeType("user", "buys", "item")

@@ -20,7 +20,7 @@ from graphsys.embedding.data.schedule import BucketTask, inside_out
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.training.hooks.incremental import read_new_edges
 from graphsys.storage.grouped.pair_view import PairGraph
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 
 def list_steps(

@@ -25,7 +25,7 @@ from graphsys.embedding.training.hooks.warm_start import (
     with_inherited_rates,
 )
 from graphsys.embedding.training_log import TrainingLog
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.row_precision import to_stored
 from graphsys.embedding.rows.table_files import TableFiles, read_global
 from graphsys.storage.manifest import file_name
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader as Graph
 
 Ints = npt.NDArray[np.int64]
 

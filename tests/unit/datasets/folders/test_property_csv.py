@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from graphsys.core.errors import ConfigError, InputError
-from graphsys.datasets import ingest, open_source
+from graphsys.datasets import open_source
+from graphsys.facade.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk
 
 SNB = {

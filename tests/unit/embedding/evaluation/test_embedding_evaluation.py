@@ -8,8 +8,8 @@ import pytest
 from graphsys.core.errors import ConfigError
 from graphsys.embedding import EmbeddingConfig, Embeddings, baselines, evaluate, train
 from graphsys.embedding import evaluate as evaluate_function
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from tests.embedding_codes import OPERATOR_CODES
 from tests.ranking_oracle import ask_all, means

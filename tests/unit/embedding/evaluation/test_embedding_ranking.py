@@ -23,7 +23,7 @@ from graphsys.embedding.evaluation.ranking import count_edges, rank_edges
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.graph.slices import Slice
-from graphsys.storage.reader import Graph
+from graphsys.storage import GraphReader
 from tests.ranking_oracle import ask_all, means, triples
 from tests.stores import edge_chunk, make_store
 
@@ -36,7 +36,7 @@ KINDS = {"also": ("one", "other"), "fact": ("many", "one")}
 class Given(Embeddings):
     """A run whose rows and operators are given."""
 
-    def __init__(self, graph: Graph, config: EmbeddingConfig, table: Any) -> None:
+    def __init__(self, graph: GraphReader, config: EmbeddingConfig, table: Any) -> None:
         self.path, self.graph, self.config = Path("given"), graph, config
         self._given = table
         self.model = relation_sets(graph, config)
@@ -56,7 +56,7 @@ class Given(Embeddings):
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+def graph(tmp_path_factory: pytest.TempPathFactory) -> GraphReader:
     """Return a graph of two edge types; both have a relation ``one``."""
     rng, chunks = np.random.default_rng(3), []
     for kind, sizes in ((ALSO, (90, 12)), (FACT, (120, 18))):
@@ -69,11 +69,11 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
             chunks.append(edge_chunk(pairs, kind, split, relation=relation))
     folder = tmp_path_factory.mktemp("given") / "graph"
     make_store(folder, *chunks, partitions=3)
-    return Graph(folder)
+    return GraphReader(folder)
 
 
 @pytest.fixture(params=["ties", "normal"])
-def run(graph: Graph, request: pytest.FixtureRequest) -> Given:
+def run(graph: GraphReader, request: pytest.FixtureRequest) -> Given:
     """Return rows of small whole numbers, or of very different lengths, some equal."""
     rng, num = np.random.default_rng(4), graph.num_nodes
     table = rng.integers(-2, 3, (num, 4)).astype(np.float32)
@@ -93,7 +93,9 @@ def ends_of(edges: HeldOut, is_tail: bool) -> tuple[Any, Any]:
     return (edges.src, edges.dst) if is_tail else (edges.dst, edges.src)
 
 
-def known_of(graph: Graph, edge_type: EdgeType, given: int, r: int, tail: bool) -> set[int]:
+def known_of(
+    graph: GraphReader, edge_type: EdgeType, given: int, r: int, tail: bool
+) -> set[int]:
     """Return all true answers to a question."""
     every = triples(graph, edge_type, "train") + triples(graph, edge_type, "test")
     if tail:
@@ -151,7 +153,7 @@ def test_everything_that_is_said_equals_plain_python(run: Given) -> None:
 def test_categories_have_both_sides(run: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"also/one": "n-1", "other": "1-1", "many": "n-1", "fact/one": "1-n"}
 
-    def told(graph: Graph, model: RelationSet) -> list[str]:
+    def told(graph: GraphReader, model: RelationSet) -> list[str]:
         return [names.get(r, names.get(f"{model.name}/{r}", "")) for r in model.relations]
 
     monkeypatch.setattr(evaluation, "relation_categories", told)
@@ -278,7 +280,7 @@ def test_a_run_asked_for_its_area_draws_64_wrong_answers(run: Given) -> None:
 
 
 def test_blocks_change_nothing_where_candidates_move(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: GraphReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = np.random.default_rng(6).normal(size=(NUM_THINGS, 4)).astype(np.float32)
     config = EmbeddingConfig(dim=4, operator="diagonal", comparator="cos")
@@ -364,7 +366,7 @@ def test_all_cores_count_where_no_threads_are_named(
     assert set(seen[len(seen) // 2 :]) == {2}
 
 
-def test_a_folder_without_a_run_is_an_error(graph: Graph, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_an_error(graph: GraphReader, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="run"):
         evaluate(tmp_path / "none", graph=graph)
 

@@ -16,8 +16,8 @@ from graphsys.core.errors import (
 )
 from graphsys.embedding import EmbeddingConfig, Embeddings, picture, train
 from graphsys.embedding.inference.plot import principal_axes
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk
 from tests.stores import ListSource
 

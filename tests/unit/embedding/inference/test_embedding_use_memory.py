@@ -12,7 +12,7 @@ from graphsys.core.errors import BudgetError
 from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, export, nearest, train
 from graphsys.embedding import predict as answer
 from graphsys.embedding.rows.trained_rows import RowBlocks
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 MakeRing = Callable[[int], Graph]
 ENOUGH = "100GB"

@@ -12,7 +12,7 @@ from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.rows.row_precision import to_floats, to_stored
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 MakeRing = Callable[[int], Graph]
 

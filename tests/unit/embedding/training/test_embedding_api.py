@@ -32,9 +32,9 @@ from graphsys.embedding import (
 )
 from graphsys.embedding import run as runs
 from graphsys.embedding.training.trainer import EmbeddingTrainer
+from graphsys.storage import Graph
 from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import WriterLock
-from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]
 

@@ -22,7 +22,7 @@ from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.metrics.overlap import overlap_alpha
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]

@@ -12,7 +12,7 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import BucketTask
 from graphsys.embedding.training.hook import Hook, Training
 from graphsys.embedding.training.trainer import EmbeddingTrainer
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]

@@ -26,7 +26,7 @@ from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.known import Known, Masks, find_known
 from graphsys.kernels.cpu.embedding.negatives import Sampler, draw_pools
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from graphsys.storage.views import Index
 
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,8 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.training import api
 from graphsys.embedding.training.plan import Planner
+from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
 from tests.embedding_context import context_of
 

@@ -18,7 +18,7 @@ from graphsys.core.ownership import new_claim
 from graphsys.engine.execute.checkpoint_place import CheckpointPlace, has_checkpoint
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.run import run
-from graphsys.storage import Graph
+from graphsys.facade.graph import Graph
 from tests.buckets import Bucket
 from tests.clusters import run_by_workers
 from tests.stores import edge_chunk, make_store

@@ -11,7 +11,6 @@ from graphsys import gnn
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs, without_pairs
@@ -361,7 +360,7 @@ def test_negatives_like_the_positive(
     if kind == "groups":  # sources before, of the same type
         others = others[len(pairs) :]
     alike = others[len(pairs) + config.num_negatives :].reshape(len(pairs), 3)
-    labels = np.array(node_column(graph, dst_type, "label").to_pylist())
+    labels = np.array(graph.node_column(dst_type, "label").to_pylist())
     assert (labels[alike] == labels[pairs[:, 1]][:, None]).all()
     report = gnn.train(graph, config, tmp_path / "run")
     assert np.isfinite(report.metrics["loss"])

@@ -14,8 +14,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn import load_config
 from graphsys.gnn.testing import TaskContract
 from graphsys.gnn.training.api import build_context
-from graphsys.storage import EdgeChunk, NodeChunk, ingest
-from graphsys.storage.reader import Graph
+from graphsys.storage import EdgeChunk, Graph, NodeChunk, ingest
 from tests.stores import ListSource
 from tests.unit.gnn.event_stores import (
     LEARNED,

@@ -12,7 +12,8 @@ import pytest
 from graphsys.core.errors import ConfigError, InputError, InvalidGraphError, StoreBusyError
 from graphsys.core.types import EdgeType
 from graphsys.engine.topology import Topology
-from graphsys.storage import EdgeChunk, Graph, NodeChunk
+from graphsys.facade.graph import Graph
+from graphsys.storage import EdgeChunk, GraphReader, NodeChunk
 from graphsys.storage import info as infos
 from graphsys.storage.dynamic.append import AppendReport, append
 from graphsys.storage.dynamic.compact import compact
@@ -25,7 +26,9 @@ from tests.unit.storage.conftest import LIKES
 KNOWS = EdgeType("user", "knows", "user")
 
 
-def add(store: Path, *chunks: EdgeChunk | NodeChunk, **options: Any) -> AppendReport:
+def add(
+    store: Path, *chunks: EdgeChunk | NodeChunk, **options: Any
+) -> AppendReport[GraphReader]:
     """Append chunks; ``deletes`` are chunks too."""
     deletes = [ListSource(options.pop("deletes"))] if "deletes" in options else []
     source = ListSource(chunks, is_directed=options.pop("is_directed", True))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import CorruptStoreError, StorageFullError, StoreBusyError
-from graphsys.storage import Graph
+from graphsys.facade.graph import Graph
 from graphsys.storage.deltas import splice
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.verify.verify import verify

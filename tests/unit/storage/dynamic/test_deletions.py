@@ -10,7 +10,8 @@ import pytest
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
-from graphsys.storage import EdgeChunk, Graph
+from graphsys.facade.graph import Graph
+from graphsys.storage import EdgeChunk
 from graphsys.storage.dynamic.append import append
 from graphsys.storage.verify.verify import verify
 from tests.stores import ListSource, edge_chunk, make_store, pairs_of, read_edges

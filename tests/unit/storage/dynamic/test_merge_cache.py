@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from graphsys.engine.algorithms import get
-from graphsys.storage import Graph
+from graphsys.facade.graph import Graph
 from graphsys.storage.deltas import changes, merge_cache
 from graphsys.storage.deltas.file_writer import FileWriter
 from graphsys.storage.dynamic.compact import compact
@@ -281,7 +281,7 @@ def test_a_kill_before_the_name_leaves_nothing(changed: Path) -> None:
     cache = own.parent
     code = f"""
 import os
-from graphsys.storage import Graph
+from graphsys.facade.graph import Graph
 from graphsys.storage.deltas import merge_cache
 merge_cache._WORTH_KEEPING = 1
 from pathlib import Path

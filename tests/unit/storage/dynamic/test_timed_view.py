@@ -12,7 +12,8 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
-from graphsys.storage import EdgeChunk, Graph, NodeChunk
+from graphsys.facade.graph import Graph
+from graphsys.storage import EdgeChunk, NodeChunk
 from graphsys.storage.verify.verify import verify
 from tests.deltas import append_chunks, assert_same_arrays, same_numbers
 from tests.stores import edge_chunk, make_store, pairs_of
@@ -139,7 +140,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Graph, Grap
         view = graph.at(150)
         with same_numbers(view, folder / "same") as same:
             assert 0 < same.num_edges < 151
-            yield view, same
+            yield view, Graph.of(same)
 
 
 def test_every_room_takes_a_view(pair: tuple[Graph, Graph], tmp_path: Path) -> None:

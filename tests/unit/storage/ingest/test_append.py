@@ -7,9 +7,9 @@ import pytest
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
+from graphsys.storage import Graph
 from graphsys.storage.ingest.append import append
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.verify.verify import verify
 

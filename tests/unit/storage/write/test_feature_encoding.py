@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from graphsys import gnn
 from graphsys.cli.main import app
 from graphsys.core.errors import ConfigError, InputError, InvalidGraphError
+from graphsys.facade.columns import NodeColumns
 from graphsys.gnn import GnnConfig
-from graphsys.interop.columns import NodeColumns
 from graphsys.sampling import CachedRows, FeatureRows
 from graphsys.storage import Graph, NodeChunk, ingest
 from graphsys.storage.grouped.merged_view import JoinedGraph

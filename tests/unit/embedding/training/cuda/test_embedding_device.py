@@ -15,7 +15,7 @@ from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.cuda.support import require_supported
 from graphsys.embedding.type_configs import RelationConfig
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 
 
 @dataclass(frozen=True, kw_only=True)

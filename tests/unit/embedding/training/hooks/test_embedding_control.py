@@ -15,7 +15,7 @@ from graphsys.embedding.checkpoints import find_checkpoint, preserved_epochs
 from graphsys.embedding.control_config import EdgeSetConfig
 from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training_log import read_log
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from tests.unit.embedding.triple_graphs import read_triples, write
 
 MakeRing = Callable[[int], Graph]

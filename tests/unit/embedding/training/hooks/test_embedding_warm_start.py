@@ -23,8 +23,8 @@ from graphsys.embedding import (
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import RowDtype
 from graphsys.embedding.training_log import read_log
+from graphsys.storage import Graph
 from graphsys.storage.ingest.append import append
-from graphsys.storage.reader import Graph
 from tests.unit.embedding.triple_graphs import Listed, read_triples, write
 
 MakeRing = Callable[[int], Graph]

@@ -14,7 +14,7 @@ from graphsys.embedding import EmbeddingConfig, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training.hooks import supervision
-from graphsys.storage.reader import Graph
+from graphsys.storage import Graph
 from graphsys.training.tensorboard import FOLDER
 
 MakeRing = Callable[[int], Graph]

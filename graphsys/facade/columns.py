@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import EdgeType
-from graphsys.gnn.data.labels import node_column
 from graphsys.sampling import FeatureRows, NeighborRows, message_rows
-from graphsys.storage.reader import Graph
+from graphsys.storage.reader import GraphReader
 
 Values = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -24,7 +23,7 @@ INDEXED: Final = {"weight": "edge_weight", "time": "edge_time", "relation": "edg
 _LARGEST: Final = {np.dtype(np.int32): 2**31 - 1, np.dtype(np.int64): 2**63 - 1}
 
 
-def relations(graph: Graph, *, reverse: bool = False) -> dict[EdgeType, NeighborRows]:
+def relations(graph: GraphReader, *, reverse: bool = False) -> dict[EdgeType, NeighborRows]:
     """Return the relations that messages travel along, by the type of their edges.
 
     Edges against a stored type are of the type ``(dst, rev_NAME, src)``. Undirected edges
@@ -48,7 +47,7 @@ def relations(graph: Graph, *, reverse: bool = False) -> dict[EdgeType, Neighbor
     return found
 
 
-def is_heterogeneous(graph: Graph, kinds: dict[EdgeType, NeighborRows]) -> bool:
+def is_heterogeneous(graph: GraphReader, kinds: dict[EdgeType, NeighborRows]) -> bool:
     """Whether there is more than one type of nodes or of edges."""
     return len(graph.node_types) > 1 or len(kinds) > 1
 
@@ -102,7 +101,12 @@ class NodeColumns:
     """
 
     def __init__(
-        self, graph: Graph, node_type: str, *, label: str = "label", split: str = "split"
+        self,
+        graph: GraphReader,
+        node_type: str,
+        *,
+        label: str = "label",
+        split: str = "split",
     ) -> None:
         self._graph, self._label = graph, label
         self.node_type, self.num_nodes = node_type, graph.num_nodes_of(node_type)
@@ -111,7 +115,7 @@ class NodeColumns:
         self.rows = FeatureRows(graph, node_type) if is_dense else None
         self._read: dict[str, Values] = {}
         if split in entry.columns:
-            self._read |= _masks(node_column(graph, node_type, split))
+            self._read |= _masks(graph.node_column(node_type, split))
         self.names = [
             *(["x"] if is_dense else []),
             *(["y"] if label in entry.columns else []),
@@ -139,7 +143,7 @@ class NodeColumns:
         if name not in self.names:
             raise unknown_name(f"column of node type {self.node_type!r}", name, self.names)
         if name not in self._read:
-            column = node_column(self._graph, self.node_type, self._label)
+            column = self._graph.node_column(self.node_type, self._label)
             self._read[name] = label_values(column)
         return self._read[name]
 
@@ -197,7 +201,7 @@ class EdgeColumns:
         rows: The relation.
     """
 
-    def __init__(self, graph: Graph, rows: NeighborRows) -> None:
+    def __init__(self, graph: GraphReader, rows: NeighborRows) -> None:
         self._graph, self._rows = graph, rows
         self._further: dict[str, Values] = {}
         self._stored = {}

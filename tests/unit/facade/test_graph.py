@@ -1,5 +1,6 @@
 """A graph in the hand: neighbors, parts of it, other libraries' graphs, against edges."""
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.storage import Graph, NodeChunk
+from graphsys.facade.graph import Graph
+from graphsys.storage import GraphReader, NodeChunk
 from tests.stores import edge_chunk, make_store
 
 EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d"), ("d", "d")]
@@ -117,3 +119,43 @@ def test_parts_of_a_graph_keep_what_nodes_and_edges_have(
     assert graph.sample(2, seed=1).to_pandas().equals(drawn.to_pandas())
     with pytest.raises(ConfigError, match="num_nodes: got 0, expected an int >= 1"):
         graph.sample(0)
+
+
+def test_whatever_makes_a_graph_makes_one_that_users_have(tmp_path: Path) -> None:
+    edges = {"src": [0, 1, 2], "dst": [1, 2, 0], "time": [10, 20, 30]}
+    graph = gs.ingest(edges, tmp_path / "g").graph
+    made = {
+        "ingest": graph,
+        "open": gs.open(tmp_path / "g"),
+        "class": gs.Graph(tmp_path / "g"),
+        "split": gs.split(graph, tmp_path / "s", "0.4,0.3,0.3", by="time").graph,
+        "subgraph": graph.subgraph([0, 1]),
+        "sample": graph.sample(2),
+        "at": graph.at(20),
+        "between": graph.at(30).between(10, 20),
+        "rolling": next(graph.rolling(15)),
+        "append": graph.append({"src": [2], "dst": [1], "time": [40]}).graph,
+    }
+    with gs.open(tmp_path / "g") as opened:
+        made["with"] = opened
+    assert {name: type(it).__mro__.index(gs.Graph) < 3 for name, it in made.items()} == (
+        dict.fromkeys(made, True)
+    )
+    assert made["at"].num_edges == 2
+    assert made["between"].window == (10, 20)
+    assert made["append"].neighbors(2) == [0, 1]
+    assert repr(made["at"]).endswith("times None to before 21)")
+
+
+def test_the_graph_of_a_reader_is_the_same_and_keeps_it(tmp_path: Path) -> None:
+    graph = gs.ingest({"src": [0, 1], "dst": [1, 2]}, tmp_path / "g").graph
+    assert Graph.of(graph) is graph
+    with GraphReader(tmp_path / "g") as reader:
+        assert Graph.of(reader).neighbors(1) == [2]
+    part = graph.subgraph([0, 1])
+    folder = part.path
+    assert folder.exists()
+    assert part.num_edges == 1
+    del part
+    gc.collect()
+    assert not folder.exists()
