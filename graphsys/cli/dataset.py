@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from graphsys.cli.console import print_facts, print_json, print_table
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.options import (
-    INPUT,
     GraphOutOption,
     JsonOption,
     MemoryOption,
@@ -85,36 +85,13 @@ def show(name: NameArgument, json: JsonOption = False) -> None:
         "graphsys dataset build rmat -o kron20 --param scale=20 --memory 2GB",
     ),
 )
+@described
 def build(
     name: NameArgument,
     out: GraphOutOption,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FOLDER",
-            help="Where the data set's files lie, by their base names.",
-            show_default=False,
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="NAME=VALUE",
-            help="A parameter of a generated data set (its card lists them); repeatable.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    allow_other_counts: Annotated[
-        bool,
-        typer.Option(
-            "--allow-other-counts",
-            help="Go on where nodes or edges are not as many as published.",
-            rich_help_panel=INPUT,
-        ),
-    ] = False,
+    from_: Path | None = None,
+    param: list[str] | None = None,
+    allow_other_counts: bool = False,
     partitions: PartitionsOption = "1",
     partitioner: PartitionerOption = "hash",
     order: OrderOption = "auto",
@@ -123,7 +100,14 @@ def build(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Build a data set into a graph; generated ones need no files."""
+    """Build a data set into a graph; generated ones need no files.
+
+    Input:
+        --from FOLDER: Where the data set's files lie, by their base names.
+        --param NAME=VALUE: A parameter of a generated data set (its card lists them);
+            repeatable.
+        --allow-other-counts: Go on where nodes or edges are not as many as published.
+    """
     from graphsys.cli.progress import open_progress
     from graphsys.core.config import apply_overrides
     from graphsys.datasets import recipes
@@ -137,7 +121,7 @@ def build(
     report = recipes.build(
         name,
         out,
-        folder=folder,
+        folder=from_,
         allow_other_counts=allow_other_counts,
         partitions=parse_partitions(partitions),
         partitioner=partitioner,

@@ -4,9 +4,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from graphsys.cli.console import (
     format_value,
@@ -16,8 +14,8 @@ from graphsys.cli.console import (
     print_note,
     print_table,
 )
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    CONTROL,
     ClusterOption,
     JsonOption,
     LimitOption,
@@ -38,46 +36,29 @@ _MEANS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 _RELATIONS_SHOWN = 20
 
 
+@described
 def evaluate(
     run: RunArgument,
-    split: Annotated[
-        str, typer.Option("--split", metavar="NAME", help="Which held-out edges or nodes.")
-    ] = "test",
-    candidates: Annotated[
-        int | None,
-        typer.Option(
-            "--candidates",
-            metavar="N",
-            min=1,
-            help="Rank among samples of N nodes; among all nodes of the type by default.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    draw: Annotated[
-        str,
-        typer.Option(
-            "--draw",
-            metavar="NAME",
-            help="How those are sampled: uniform, or degree (by training edges).",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "uniform",
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            "--queries",
-            metavar="N",
-            min=2,
-            help="Ask N questions, two per edge drawn; about all edges by default.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
+    split: str = "test",
+    candidates: int | None = None,
+    draw: str = "uniform",
+    queries: int | None = None,
     seed: SeedOption = 0,
     memory: LimitOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Measure a run on held-out edges (filtered ranking) or nodes (their classes)."""
+    """Measure a run on held-out edges (filtered ranking) or nodes (their classes).
+
+    Options:
+        --split NAME: Which held-out edges or nodes.
+
+    Run:
+        --candidates N>=1: Rank among samples of N nodes; among all nodes of the type by
+            default.
+        --draw NAME: How those are sampled: uniform, or degree (by training edges).
+        --queries N>=2: Ask N questions, two per edge drawn; about all edges by default.
+    """
     from graphsys import embedding
     from graphsys.cli.progress import open_progress
     from graphsys.storage.runs.run_folder import is_gnn_run

@@ -1,14 +1,11 @@
 """``graphsys export``: embeddings leave for other tools."""
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from graphsys.cli.console import print_json, print_note
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    INPUT,
-    OUTPUT,
     ClusterOption,
     JsonOption,
     LimitOption,
@@ -29,54 +26,31 @@ EPILOG = examples(
 )
 
 
+@described
 def export(
     run: RunArgument,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The file to write: .parquet, .arrow, .csv, .tsv, .json, .jsonl, "
-            ".npy or .safetensors.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ],
-    node_type: Annotated[
-        str | None,
-        typer.Option(
-            "--node-type",
-            metavar="NAME",
-            help="Only nodes of this type; all that have rows by default.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    relation: Annotated[
-        str | None,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="Whose rows, of a network with a row per relation (gatne).",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    relation_types: Annotated[
-        Path | None,
-        typer.Option(
-            "--relation-types",
-            metavar="FILE",
-            help="Write the operators too, both .tsv files as PyTorch-BigGraph does.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: Path,
+    node_type: str | None = None,
+    relation: str | None = None,
+    relation_types: Path | None = None,
     memory: LimitOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     safe_cells: SafeCellsOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write the rows of a run's nodes (of users and of items) to a file, with their ids."""
+    """Write the rows of a run's nodes (of users and of items) to a file, with their ids.
+
+    Output:
+        -o, --out FILE: The file to write: .parquet, .arrow, .csv, .tsv, .json, .jsonl, .npy
+            or .safetensors.
+        --relation-types FILE: Write the operators too, both .tsv files as PyTorch-BigGraph
+            does.
+
+    Input:
+        --node-type NAME: Only nodes of this type; all that have rows by default.
+        --relation NAME: Whose rows, of a network with a row per relation (gatne).
+    """
     from graphsys.core.errors import ConfigError
     from graphsys.storage.runs.run_folder import is_gnn_run
     from graphsys.training.row_files import check_target

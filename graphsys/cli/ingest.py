@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    INPUT,
     ClusterOption,
     GraphOutOption,
     JsonOption,
@@ -37,7 +37,8 @@ EPILOG = examples(
 )
 
 
-# long: an option takes several lines of its signature, and a command has them all
+# long: all that the library takes is handed on by name
+@described
 def ingest(
     out: GraphOutOption,
     files: Annotated[
@@ -48,164 +49,23 @@ def ingest(
             show_default=False,
         ),
     ] = None,
-    nodes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--nodes",
-            metavar="TYPE=FILE",
-            help="A table of nodes (CSV, Parquet, Arrow): id, label, split, time by name, "
-            "lists become features. Other names: --columns TYPE.id=NAME.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    edges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--edges",
-            metavar="SRC,RELATION,DST=FILE",
-            help="Edges of a type, instead of FILES; once for each file.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="Format of the files: edgelist, csv, parquet, arrow, mtx, triples, ...; "
-            "guessed from their names where that is safe.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    ids: Annotated[
-        str,
-        typer.Option(
-            "--ids",
-            metavar="KIND",
-            help="Kind of the ids: auto, int or string.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "auto",
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="NAMES",
-            help="Names of the columns, for example src,dst,weight.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            "--separator",
-            metavar="CHAR",
-            help="What separates columns; by default what the format says.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    skip: Annotated[
-        int,
-        typer.Option(
-            "--skip", metavar="N", min=0, help="Lines to skip first.", rich_help_panel=INPUT
-        ),
-    ] = 0,
-    time_unit: Annotated[
-        str | None,
-        typer.Option(
-            "--time-unit",
-            metavar="UNIT",
-            help="Unit of times that are integers, since 1970: s, ms, us, ns or d.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    undirected: Annotated[
-        bool,
-        typer.Option(
-            "--undirected",
-            help="An edge stands for both directions.",
-            rich_help_panel=INPUT,
-        ),
-    ] = False,
-    coalesce: Annotated[
-        bool,
-        typer.Option(
-            "--coalesce",
-            help="Keep one of equal edges; weights are summed.",
-            rich_help_panel=INPUT,
-        ),
-    ] = False,
-    drop_self_loops: Annotated[
-        bool,
-        typer.Option(
-            "--drop-self-loops", help="Leave out edges u -> u.", rich_help_panel=INPUT
-        ),
-    ] = False,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            "--split",
-            metavar="SHARES",
-            help="Hold out edges: shares of train, valid and test (0.8,0.1,0.1), or "
-            "numbers of edges of valid and test (1000,1000). See graphsys split.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="HOW",
-            help="How --split chooses: random (by default); time (the last are held out); "
-            "relation (of each its share).",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    negatives: Annotated[
-        int | None,
-        typer.Option(
-            "--negatives",
-            metavar="N",
-            help="With --split: pairs to draw for each edge of valid and test that are no "
-            "edges.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    inverse: Annotated[
-        str | None,
-        typer.Option(
-            "--inverse",
-            metavar="HOW",
-            help="With --split: edges of inverse relations (parent, child) are held out "
-            "together, or apart (by default, with a warning).",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    missing_nodes: Annotated[
-        str | None,
-        typer.Option(
-            "--missing-nodes",
-            metavar="HOW",
-            help="Nodes that edges name and no table of nodes lists: make (by default), "
-            "drop their edges, or refuse.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
-    features_as: Annotated[
-        str,
-        typer.Option(
-            "--features-as",
-            metavar="FORM",
-            help="How dense features are stored: given, float16, int8 (a scale per row), "
-            "shared (each distinct row once, where that is smaller), or int8,shared.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "given",
+    nodes: list[str] | None = None,
+    edges: list[str] | None = None,
+    format_: str | None = None,
+    ids: str = "auto",
+    columns: str | None = None,
+    separator: str | None = None,
+    skip: int = 0,
+    time_unit: str | None = None,
+    undirected: bool = False,
+    coalesce: bool = False,
+    drop_self_loops: bool = False,
+    split: str | None = None,
+    by: str | None = None,
+    negatives: int | None = None,
+    inverse: str | None = None,
+    missing_nodes: str | None = None,
+    features_as: str = "given",
     partitions: PartitionsOption = "1",
     partitioner: PartitionerOption = "hash",
     order: OrderOption = "auto",
@@ -218,6 +78,34 @@ def ingest(
     """Read edges and nodes from files and write a graph.
 
     The files may be larger than the memory given. A graph appears whole or not at all.
+
+    Input:
+        --nodes TYPE=FILE: A table of nodes (CSV, Parquet, Arrow): id, label, split, time by
+            name, lists become features. Other names: --columns TYPE.id=NAME.
+        --edges SRC,RELATION,DST=FILE: Edges of a type, instead of FILES; once for each
+            file.
+        --format NAME: Format of the files: edgelist, csv, parquet, arrow, mtx, triples,
+            ...; guessed from their names where that is safe.
+        --ids KIND: Kind of the ids: auto, int or string.
+        --columns NAMES: Names of the columns, for example src,dst,weight.
+        --separator CHAR: What separates columns; by default what the format says.
+        --skip N>=0: Lines to skip first.
+        --time-unit UNIT: Unit of times that are integers, since 1970: s, ms, us, ns or d.
+        --undirected: An edge stands for both directions.
+        --coalesce: Keep one of equal edges; weights are summed.
+        --drop-self-loops: Leave out edges u -> u.
+        --split SHARES: Hold out edges: shares of train, valid and test (0.8,0.1,0.1), or
+            numbers of edges of valid and test (1000,1000). See graphsys split.
+        --by HOW: How --split chooses: random (by default); time (the last are held out);
+            relation (of each its share).
+        --negatives N: With --split: pairs to draw for each edge of valid and test that are
+            no edges.
+        --inverse HOW: With --split: edges of inverse relations (parent, child) are held out
+            together, or apart (by default, with a warning).
+        --missing-nodes HOW: Nodes that edges name and no table of nodes lists: make (by
+            default), drop their edges, or refuse.
+        --features-as FORM: How dense features are stored: given, float16, int8 (a scale per
+            row), shared (each distinct row once, where that is smaller), or int8,shared.
     """
     from graphsys import datasets, distributed
     from graphsys.cli.progress import open_progress

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsys.cli.console import print_json, print_table
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
     ClusterOption,
     JsonOption,
@@ -25,42 +26,30 @@ EPILOG = examples(
 )
 
 
+@described
 def nearest(
     run: RunArgument,
     node: Annotated[
         str, typer.Argument(metavar="NODE", help="A node's id.", show_default=False)
     ],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbors.")] = 10,
-    node_type: Annotated[
-        str | None,
-        typer.Option(
-            "--node-type",
-            metavar="NAME",
-            help="The node's type; needed where several types have such an id.",
-        ),
-    ] = None,
-    relation: Annotated[
-        str | None,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="Whose rows are compared, of a network with a row per relation (gatne).",
-        ),
-    ] = None,
-    index: Annotated[
-        str,
-        typer.Option(
-            "--index",
-            metavar="NAME",
-            help="How to search: exact, or faster and approximately: hnsw or ivf, by an "
-            "index that is built once and kept in the run's folder.",
-        ),
-    ] = "exact",
+    k: int = 10,
+    node_type: str | None = None,
+    relation: str | None = None,
+    index: str = "exact",
     memory: LimitOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the nodes whose rows are most like that of NODE."""
+    """Show the nodes whose rows are most like that of NODE.
+
+    Options:
+        -k N>=1: How many neighbors.
+        --node-type NAME: The node's type; needed where several types have such an id.
+        --relation NAME: Whose rows are compared, of a network with a row per relation
+            (gatne).
+        --index NAME: How to search: exact, or faster and approximately: hnsw or ivf, by an
+            index that is built once and kept in the run's folder.
+    """
     from graphsys.storage.runs.run_folder import is_gnn_run
 
     facts: dict[str, Any] = {}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphsys.cli.help_pages.declarations import option
+
 if TYPE_CHECKING:
     from graphsys.distributed.cluster import Cluster
 
@@ -29,11 +31,7 @@ RunArgument = Annotated[
 ]
 JsonOption = Annotated[
     bool,
-    typer.Option(
-        "--json",
-        help="Print one JSON object and nothing else.",
-        rich_help_panel=OUTPUT,
-    ),
+    option("--json", "Print one JSON object and nothing else.", OUTPUT),
 ]
 
 
@@ -45,62 +43,62 @@ def _choose_safe_cells(is_chosen: bool) -> bool:
 
 SafeCellsOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--safe-cells",
-        help="In .csv and .tsv put ' before texts that begin with =, +, -, @, a tab or a "
+        "In .csv and .tsv put ' before texts that begin with =, +, -, @, a tab or a "
         "carriage return, which spreadsheets compute; by default they stay as they are.",
-        rich_help_panel=OUTPUT,
+        OUTPUT,
         callback=_choose_safe_cells,
     ),
 ]
 OverwriteOption = Annotated[
     bool,
-    typer.Option(
-        "--overwrite",
-        help="Replace an existing output; the old one survives a failure.",
-        rich_help_panel=OUTPUT,
+    option(
+        "--overwrite", "Replace an existing output; the old one survives a failure.", OUTPUT
     ),
 ]
 GraphOutOption = Annotated[
     Path,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="GRAPH",
-        help="The folder to write, or s3://...; must not exist.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    option("-o, --out GRAPH", "The folder to write, or s3://...; must not exist.", OUTPUT),
 ]
 MemoryOption = Annotated[
     str,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="Most memory to use, of the whole process: 4GB or 512MiB, for example.",
-        rich_help_panel=CONTROL,
+    option(
+        "--memory SIZE",
+        "Most memory to use, of the whole process: 4GB or 512MiB, for example.",
+        CONTROL,
     ),
 ]
 LimitOption = Annotated[
     str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="Most memory to use, of the whole process: fewer questions or rows at a time "
+    option(
+        "--memory SIZE",
+        "Most memory to use, of the whole process: fewer questions or rows at a time "
         "where it is short; what needs more is refused.",
-        show_default=False,
-        rich_help_panel=CONTROL,
+        CONTROL,
+    ),
+]
+ThreadsOption = Annotated[
+    int | None, option("--threads N>=1", "Threads; all cores by default.", CONTROL)
+]
+DeviceOption = Annotated[
+    str, option("--device NAME", "Where to compute: cpu or cuda.", CONTROL)
+]
+TableOption = Annotated[
+    Path | None,
+    option(
+        "-o, --out FILE",
+        "The file to write: .parquet, .arrow, .csv, .tsv, .json or .jsonl, or - "
+        "for stdout; without it the first rows are shown.",
+        OUTPUT,
     ),
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(
-        "--cluster",
-        metavar="WHERE",
-        help="Run on a Ray cluster: local:4 starts 4 workers here, HOST:PORT is a running "
-        "one.",
-        show_default=False,
-        rich_help_panel=CONTROL,
+    option(
+        "--cluster WHERE",
+        "Run on a Ray cluster: local:4 starts 4 workers here, HOST:PORT is a running one.",
+        CONTROL,
     ),
 ]
 
@@ -152,40 +150,28 @@ def network_on(
 
 PartitionsOption = Annotated[
     str,
-    typer.Option(
-        "--partitions",
-        metavar="N",
-        help="Partitions of each node type: 4, or user=8,item=8.",
-        rich_help_panel=LAYOUT,
-    ),
+    option("--partitions N", "Partitions of each node type: 4, or user=8,item=8.", LAYOUT),
 ]
 PartitionerOption = Annotated[
     str,
-    typer.Option(
-        "--partitioner",
-        metavar="NAME",
-        help="Who lives where: hash, random, range, ldg, fennel, reldg, refennel, buckets, "
+    option(
+        "--partitioner NAME",
+        "Who lives where: hash, random, range, ldg, fennel, reldg, refennel, buckets, "
         "metis, kahip.",
-        rich_help_panel=LAYOUT,
+        LAYOUT,
     ),
 ]
 OrderOption = Annotated[
     str,
-    typer.Option(
-        "--order",
-        metavar="NAME",
-        help="Order of nodes in a partition: auto, degree, original, rabbit or rcm.",
-        rich_help_panel=LAYOUT,
+    option(
+        "--order NAME",
+        "Order of nodes in a partition: auto, degree, original, rabbit or rcm.",
+        LAYOUT,
     ),
 ]
 SeedOption = Annotated[
     int,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        help="Seed of everything drawn.",
-        rich_help_panel=CONTROL,
-    ),
+    option("--seed N", "Seed of everything drawn.", CONTROL),
 ]
 
 

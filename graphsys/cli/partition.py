@@ -1,14 +1,11 @@
 """``graphsys partition``: a graph in other partitions, and what each method gives."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from graphsys.cli.console import print_facts, print_json, print_note, print_table
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    LAYOUT,
-    OUTPUT,
     GraphArgument,
     JsonOption,
     MemoryOption,
@@ -33,44 +30,29 @@ _COLUMNS = ("edge_cut", "node_balance", "edge_balance", "replication_factor", "s
 _COMPARED = (*_COLUMNS[:-1], "halo", "bucket_balance", "bucket_loads", "seconds")
 
 
+@described
 def partition(
     graph: GraphArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="GRAPH2",
-            help="The folder to write; needed unless --compare is given.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    partitioner: Annotated[
-        str,
-        typer.Option(
-            "--partitioner",
-            metavar="NAME",
-            help="hash, random, range, ldg, fennel, reldg, refennel, buckets, metis or "
-            "kahip.",
-            rich_help_panel=LAYOUT,
-        ),
-    ] = "reldg",
+    out: Path | None = None,
+    partitioner: str = "reldg",
     partitions: PartitionsOption = "1",
-    compare: Annotated[
-        bool,
-        typer.Option(
-            "--compare",
-            help="Print what every method would give, and which to take.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    compare: bool = False,
     order: OrderOption = "auto",
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a graph again with other partitions; the old one stays as it is."""
+    """Write a graph again with other partitions; the old one stays as it is.
+
+    Output:
+        -o, --out GRAPH2: The folder to write; needed unless --compare is given.
+        --compare: Print what every method would give, and which to take.
+
+    Store:
+        --partitioner NAME: hash, random, range, ldg, fennel, reldg, refennel, buckets,
+            metis or kahip.
+    """
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.storage import open_graph

@@ -2,14 +2,11 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphsys.cli.console import print_json, print_note
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    INPUT,
-    OUTPUT,
     ClusterOption,
     JsonOption,
     LimitOption,
@@ -37,85 +34,16 @@ EPILOG = examples(
 )
 
 
+@described
 def predict(
     run: RunArgument,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The table to write: .parquet, .arrow, .csv, .tsv, .json or .jsonl, or - "
-            "for stdout.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ],
-    nodes: Annotated[
-        Path | None,
-        typer.Option(
-            "--nodes",
-            metavar="FILE",
-            help="Who is asked about: a node per line (.txt), or a table (.csv, .tsv, "
-            ".parquet, .arrow) with columns head, relation, tail, where one end is empty "
-            "and asked for, or with a column id. All heads of the relation, or all nodes, "
-            "by default.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    relation: Annotated[
-        str | None,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="The relation asked about; needed where the run has several and FILE "
-            "does not say.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option(
-            "--graph",
-            metavar="PATH",
-            help="The graph, if it is not where the training found it; for a network also "
-            "another with the same features and edge types: with new nodes, say.",
-            show_default=False,
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(
-            "--top-k",
-            "-k",
-            metavar="N",
-            min=1,
-            help="Answers to each question, 10 by default; a network of links answers with "
-            "it, and gives rows of nodes without.",
-            show_default=False,
-        ),
-    ] = None,
-    known: Annotated[
-        str | None,
-        typer.Option(
-            "--known",
-            metavar="NAME",
-            help="Answers that are edges already: drop them (by default), mark them in a "
-            "column, or keep them unmarked.",
-            show_default=False,
-        ),
-    ] = None,
-    known_splits: Annotated[
-        str | None,
-        typer.Option(
-            "--known-splits",
-            metavar="SPLITS",
-            help="The splits whose edges --known is about: all, by default, or some, such "
-            "as train, so that answers can be compared with the edges of test.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Path,
+    nodes: Path | None = None,
+    relation: str | None = None,
+    graph: Path | None = None,
+    top_k: int | None = None,
+    known: str | None = None,
+    known_splits: str | None = None,
     format_: FormatOption = None,
     memory: LimitOption = None,
     cluster: ClusterOption = None,
@@ -129,6 +57,28 @@ def predict(
     query, rank, head, relation, tail and score; so do networks of links with --top-k: what
     to recommend to each node. Else networks say for every node: columns id, prediction and
     probability, or id and embedding.
+
+    Output:
+        -o, --out FILE: The table to write: .parquet, .arrow, .csv, .tsv, .json or .jsonl,
+            or - for stdout.
+
+    Input:
+        --nodes FILE: Who is asked about: a node per line (.txt), or a table (.csv, .tsv,
+            .parquet, .arrow) with columns head, relation, tail, where one end is empty and
+            asked for, or with a column id. All heads of the relation, or all nodes, by
+            default.
+        --relation NAME: The relation asked about; needed where the run has several and FILE
+            does not say.
+        --graph PATH: The graph, if it is not where the training found it; for a network
+            also another with the same features and edge types: with new nodes, say.
+
+    Options:
+        -k, --top-k N>=1: Answers to each question, 10 by default; a network of links
+            answers with it, and gives rows of nodes without.
+        --known NAME: Answers that are edges already: drop them (by default), mark them in a
+            column, or keep them unmarked.
+        --known-splits SPLITS: The splits whose edges --known is about: all, by default, or
+            some, such as train, so that answers can be compared with the edges of test.
     """
     from graphsys.core.errors import ConfigError
     from graphsys.storage.reader import open_graph

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from graphsys.cli.console import print_json, print_note, print_table
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.help_pages.verbs import Verb
-from graphsys.cli.options import CONTROL, OUTPUT, OverwriteOption, examples
+from graphsys.cli.options import OverwriteOption, examples
 from graphsys.core.errors import ConfigError, unknown_name
 
 EPILOG = examples(
@@ -29,6 +30,7 @@ Perform = Callable[[Sequence[str]], tuple[int, str | None]]
 """Runs a command line: its exit code, and the error message where there is one."""
 
 
+@described
 def profile(
     context: typer.Context,
     command: Annotated[
@@ -40,108 +42,41 @@ def profile(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The page to write, .html; the same as .json is written beside it.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    level: Annotated[
-        str,
-        typer.Option(
-            "--level",
-            metavar="NAME",
-            help="L0: the host's counters; L1: the SIMT model of a GPU besides; L3: clocks "
-            "inside CUDA kernels besides; L4: start ncu for its counters of one pass, "
-            "L4-stalls: for caches and stall reasons besides.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "L1",
-    gpu_model: Annotated[
-        str,
-        typer.Option(
-            "--gpu-model",
-            metavar="NAME",
-            help="The GPU that the model stands for: h100, h200, a100 or m2050.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "h100",
-    schedulers: Annotated[
-        bool,
-        typer.Option(
-            "--schedulers",
-            help="Simulate caches and warp schedulers of some SMs too: hit rates by array; "
-            "instructions per cycle of round-robin, greedy-then-oldest and two-level.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
-    compare: Annotated[
-        bool,
-        typer.Option(
-            "--compare",
-            help="Say what changed between two reports, and run nothing.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="Explain a GPU's trace (Kineto or Chrome, .json or .json.gz) instead of a "
-            "command; a report's .json as COMMAND tells which kernels are missing in it.",
-            show_default=False,
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    ncu: Annotated[
-        Path | None,
-        typer.Option(
-            "--ncu",
-            metavar="FILE",
-            help="Explain Nsight Compute's counters (its --csv, --page raw or details) "
-            "instead of a command.",
-            show_default=False,
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    compile_: Annotated[
-        str | None,
-        typer.Option(
-            "--compile",
-            metavar="TARGET",
-            help="Compile COMMAND, an algorithm or file.py:Class, for sm_90 without a GPU; "
-            "say what registers and instructions its kernels take.",
-            show_default=False,
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    chrome_trace: Annotated[
-        Path | None,
-        typer.Option(
-            "--chrome-trace",
-            metavar="FILE",
-            help="Write the command's spans there too, for Perfetto (.json or .json.gz).",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: Path | None = None,
+    level: str = "L1",
+    gpu_model: str = "h100",
+    schedulers: bool = False,
+    compare: bool = False,
+    trace: Path | None = None,
+    ncu: Path | None = None,
+    compile_: str | None = None,
+    chrome_trace: Path | None = None,
     overwrite: OverwriteOption = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="With --compare and --compile, print one JSON object and nothing else.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    json: bool = False,
 ) -> int:
-    """Run a graphsys command and write a page that says where its time went."""
+    """Run a graphsys command and write a page that says where its time went.
+
+    Output:
+        -o, --out FILE: The page to write, .html; the same as .json is written beside it.
+        --chrome-trace FILE: Write the command's spans there too, for Perfetto (.json or
+            .json.gz).
+        --json: With --compare and --compile, print one JSON object and nothing else.
+
+    Run:
+        --level NAME: L0: the host's counters; L1: the SIMT model of a GPU besides; L3:
+            clocks inside CUDA kernels besides; L4: start ncu for its counters of one pass,
+            L4-stalls: for caches and stall reasons besides.
+        --gpu-model NAME: The GPU that the model stands for: h100, h200, a100 or m2050.
+        --schedulers: Simulate caches and warp schedulers of some SMs too: hit rates by
+            array; instructions per cycle of round-robin, greedy-then-oldest and two-level.
+        --compare: Say what changed between two reports, and run nothing.
+        --trace FILE: Explain a GPU's trace (Kineto or Chrome, .json or .json.gz) instead of
+            a command; a report's .json as COMMAND tells which kernels are missing in it.
+        --ncu FILE: Explain Nsight Compute's counters (its --csv, --page raw or details)
+            instead of a command.
+        --compile TARGET: Compile COMMAND, an algorithm or file.py:Class, for sm_90 without
+            a GPU; say what registers and instructions its kernels take.
+    """
     from graphsys.analysis.profile import counts_by_ncu
 
     words = command or []

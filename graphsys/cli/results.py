@@ -5,9 +5,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from graphsys.cli.console import print_note, print_table
+from graphsys.cli.help_pages.declarations import option
 from graphsys.cli.options import OUTPUT
 
 if TYPE_CHECKING:
@@ -22,13 +21,11 @@ NUM_SHOWN = 10
 
 FormatOption = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="With --out -: tsv (by default), csv, jsonl (an object a line) or arrow "
+    option(
+        "--format NAME",
+        "With --out -: tsv (by default), csv, jsonl (an object a line) or arrow "
         "(Arrow's stream).",
-        show_default=False,
-        rich_help_panel=OUTPUT,
+        OUTPUT,
     ),
 ]
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsys.cli.console import print_note, telling_what_is_kept
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    CONTROL,
-    OUTPUT,
     ClusterOption,
+    DeviceOption,
     JsonOption,
     OverwriteOption,
     SafeCellsOption,
+    TableOption,
+    ThreadsOption,
     examples,
 )
 from graphsys.cli.results import (
@@ -51,6 +53,7 @@ def _complete_algorithm(incomplete: str) -> list[str]:
     return [name for name in ALGORITHMS if name.startswith(incomplete)]
 
 
+@described
 def run(
     algorithm: Annotated[
         str | None,
@@ -67,167 +70,54 @@ def run(
             metavar="GRAPH", help="A graph's folder, or s3://...", show_default=False
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The file to write: .parquet, .arrow, .csv, .tsv, .json or .jsonl, or - "
-            "for stdout; without it the first rows are shown.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="NAME=VALUE",
-            help="Set a parameter, for example source=42; may be repeated. Several nodes: "
-            "sources=42,17, or sources=@FILE of one id per line.",
-            rich_help_panel=ALGORITHM,
-        ),
-    ] = None,
-    implementation: Annotated[
-        str | None,
-        typer.Option(
-            "--implementation",
-            metavar="NAME",
-            help="native or program; the faster that fits by default.",
-            rich_help_panel=ALGORITHM,
-        ),
-    ] = None,
-    last: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Go on from what this command wrote of the graph before the last appends: "
-            "a .parquet or .arrow file.",
-            show_default=False,
-            rich_help_panel=ALGORITHM,
-        ),
-    ] = None,
-    max_supersteps: Annotated[
-        int | None,
-        typer.Option(
-            "--max-supersteps",
-            metavar="N",
-            help="Run so many supersteps at most, fewer or more than by default.",
-            rich_help_panel=ALGORITHM,
-        ),
-    ] = None,
-    require_convergence: Annotated[
-        bool,
-        typer.Option(
-            "--require-convergence",
-            help="Fail (exit code 1) where a limit ended the run.",
-            rich_help_panel=ALGORITHM,
-        ),
-    ] = False,
-    device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="Where to compute: cpu or cuda.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "cpu",
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            "--strategy",
-            metavar="NAME",
-            help="How CUDA threads share rows: auto, thread, warp, block, twc or edge; "
-            "or fused: many supersteps in one launch.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    device_memory: Annotated[
-        str | None,
-        typer.Option(
-            "--device-memory",
-            metavar="SIZE",
-            help="Most memory to use on the device; what is free there by default.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Most memory to use, of the whole process; a larger graph is streamed, "
-            "what cannot be is refused.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            metavar="N",
-            help="Threads; all cores by default.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FOLDER",
-            help="Keep the state of a vertex program here, to --resume from.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        int | None,
-        typer.Option(
-            "--checkpoint-every",
-            metavar="N",
-            help="Supersteps between two checkpoints.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Go on from the checkpoint, if there is one.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Say how it would be run and why, and do not run it.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
+    out: TableOption = None,
+    param: list[str] | None = None,
+    implementation: str | None = None,
+    from_: Path | None = None,
+    max_supersteps: int | None = None,
+    require_convergence: bool = False,
+    device: DeviceOption = "cpu",
+    strategy: str | None = None,
+    device_memory: str | None = None,
+    memory: str | None = None,
+    threads: ThreadsOption = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: int | None = None,
+    resume: bool = False,
+    explain: bool = False,
     cluster: ClusterOption = None,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Test the program's combine on regrouped messages (slow).",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
-    list_: Annotated[
-        bool,
-        typer.Option(
-            "--list", help="List the algorithms and end.", rich_help_panel=ALGORITHM
-        ),
-    ] = False,
+    check: bool = False,
+    list_: bool = False,
     format_: FormatOption = None,
     overwrite: OverwriteOption = False,
     safe_cells: SafeCellsOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run an algorithm, or a vertex program of your own, over a graph."""
+    """Run an algorithm, or a vertex program of your own, over a graph.
+
+    Algorithm:
+        --param NAME=VALUE: Set a parameter, for example source=42; may be repeated. Several
+            nodes: sources=42,17, or sources=@FILE of one id per line.
+        --implementation NAME: native or program; the faster that fits by default.
+        --from FILE: Go on from what this command wrote of the graph before the last
+            appends: a .parquet or .arrow file.
+        --max-supersteps N: Run so many supersteps at most, fewer or more than by default.
+        --require-convergence: Fail (exit code 1) where a limit ended the run.
+        --list: List the algorithms and end.
+
+    Run:
+        --strategy NAME: How CUDA threads share rows: auto, thread, warp, block, twc or
+            edge; or fused: many supersteps in one launch.
+        --device-memory SIZE: Most memory to use on the device; what is free there by
+            default.
+        --memory SIZE: Most memory to use, of the whole process; a larger graph is streamed,
+            what cannot be is refused.
+        --checkpoint FOLDER: Keep the state of a vertex program here, to --resume from.
+        --checkpoint-every N: Supersteps between two checkpoints.
+        --resume: Go on from the checkpoint, if there is one.
+        --explain: Say how it would be run and why, and do not run it.
+        --check: Test the program's combine on regrouped messages (slow).
+    """
     import graphsys
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
@@ -241,7 +131,7 @@ def run(
     work = _RunRequest(algorithm, param or [], implementation, cluster)
     settings: dict[str, Any] = {
         "memory": memory,
-        "last": last,
+        "last": from_,
         "device": None if device == "cpu" else device,
         "strategy": strategy,
         "device_memory": device_memory,

@@ -1,14 +1,10 @@
 """``graphsys split``: edges of a graph held out for validation and test."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphsys.cli.console import print_json
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import (
-    CONTROL,
-    OUTPUT,
     GraphArgument,
     JsonOption,
     MemoryOption,
@@ -26,59 +22,14 @@ EPILOG = examples(
 )
 
 
+@described
 def split(
     graph: GraphArgument,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="GRAPH2",
-            help="The folder to write; must not exist.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ],
-    ratio: Annotated[
-        str,
-        typer.Option(
-            "--ratio",
-            metavar="SHARES",
-            help="Shares of train, valid and test, or numbers of edges of valid and test "
-            "(1000,1000).",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "0.8,0.1,0.1",
-    by: Annotated[
-        str,
-        typer.Option(
-            "--by",
-            metavar="HOW",
-            help="random; time (the last are held out); relation (of each its share).",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "random",
-    negatives: Annotated[
-        int,
-        typer.Option(
-            "--negatives",
-            metavar="N",
-            help="Pairs to draw for each edge of valid and test that are edges in no "
-            "split: the splits valid_negative and test_negative.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = 0,
-    inverse: Annotated[
-        str | None,
-        typer.Option(
-            "--inverse",
-            metavar="HOW",
-            help="Edges of inverse relations (parent, child) are held out "
-            "together, or apart (by default, with a warning).",
-            rich_help_panel=CONTROL,
-            show_default=False,
-        ),
-    ] = None,
+    out: Path,
+    ratio: str = "0.8,0.1,0.1",
+    by: str = "random",
+    negatives: int = 0,
+    inverse: str | None = None,
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
     overwrite: OverwriteOption = False,
@@ -88,6 +39,18 @@ def split(
 
     At random every node and relation of valid and test stays in train too, and an edge,
     its copies and its reverse stay together. The outcome depends on the seed and the ids.
+
+    Output:
+        -o, --out GRAPH2: The folder to write; must not exist.
+
+    Run:
+        --ratio SHARES: Shares of train, valid and test, or numbers of edges of valid and
+            test (1000,1000).
+        --by HOW: random; time (the last are held out); relation (of each its share).
+        --negatives N: Pairs to draw for each edge of valid and test that are edges in no
+            split: the splits valid_negative and test_negative.
+        --inverse HOW: Edges of inverse relations (parent, child) are held out together, or
+            apart (by default, with a warning).
     """
     from graphsys.cli.progress import open_progress
     from graphsys.storage import open_graph

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from graphsys.cli.console import print_facts, print_json, print_note, telling_what_is_kept
+from graphsys.cli.help_pages.declarations import described, option
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
     ClusterOption,
+    DeviceOption,
     GraphArgument,
     JsonOption,
     OverwriteOption,
@@ -25,31 +27,23 @@ MODEL = "Model"
 
 RunOption = Annotated[
     Path,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="RUN",
-        help="The run's folder, or s3://...; must not exist, unless --resume.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
+    option(
+        "-o, --out RUN",
+        "The run's folder, or s3://...; must not exist, unless --resume.",
+        OUTPUT,
     ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change one setting, after preset and config; may be repeated.",
-        rich_help_panel=MODEL,
+    option(
+        "--set KEY=VALUE",
+        "Change one setting, after preset and config; may be repeated.",
+        MODEL,
     ),
 ]
 ResumeOption = Annotated[
     bool,
-    typer.Option(
-        "--resume",
-        help="Go on from the run's last checkpoint, with its settings.",
-        rich_help_panel=CONTROL,
-    ),
+    option("--resume", "Go on from the run's last checkpoint, with its settings.", CONTROL),
 ]
 
 
@@ -85,26 +79,17 @@ def _settings_option(model: str, kind: str) -> Any:
             sys.stdout.write(as_toml(config, f"graphsys train {model}"))
             raise typer.Exit
 
-    return typer.Option(
+    return option(
         "--settings",
+        "Print all settings with their defaults, as a TOML file, and end.",
+        MODEL,
         is_eager=True,
         callback=show,
-        help="Print all settings with their defaults, as a TOML file, and end.",
-        rich_help_panel=MODEL,
     )
 
 
 EmbeddingSettings = Annotated[bool, _settings_option("embedding", "EmbeddingConfig")]
 GnnSettings = Annotated[bool, _settings_option("gnn", "GnnConfig")]
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        metavar="NAME",
-        help="Where to train: cpu or cuda.",
-        rich_help_panel=CONTROL,
-    ),
-]
 
 app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_mode=None)
 
@@ -118,55 +103,40 @@ app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_m
         "graphsys train embedding fb -o run --cluster local:2",
     ),
 )
+@described
 def embedding(
     graph: GraphArgument,
     out: RunOption,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
+        option(
+            "--preset NAME",
+            "A config that comes with graphsys, for example demo-complex.",
+            MODEL,
             autocompletion=_complete_preset("embedding"),
-            help="A config that comes with graphsys, for example demo-complex.",
-            rich_help_panel=MODEL,
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="A TOML config, or one of PyTorch-BigGraph (.py, .json; not executed).",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
+    config: Path | None = None,
     set_: SetOption = None,
     settings_: EmbeddingSettings = False,
     resume: ResumeOption = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Say what memory, disk and time it would take; write nothing.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
+    dry_run: bool = False,
     device: DeviceOption = "cpu",
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Most memory to use, for example 4GB: as many partitions as fit are kept "
-            "in it; without it the fewest. The peak is at most that and 300 MB.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
+    memory: str | None = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train embeddings of a graph's nodes, bucket by bucket within a memory budget."""
+    """Train embeddings of a graph's nodes, bucket by bucket within a memory budget.
+
+    Model:
+        --config FILE: A TOML config, or one of PyTorch-BigGraph (.py, .json; not executed).
+
+    Run:
+        --dry-run: Say what memory, disk and time it would take; write nothing.
+        --memory SIZE: Most memory to use, for example 4GB: as many partitions as fit are
+            kept in it; without it the fewest. The peak is at most that and 300 MB.
+    """
     from graphsys import embedding as library
 
     if preset is None and config is not None and library.is_pbg_config(config):
@@ -197,56 +167,41 @@ def embedding(
         "graphsys train gnn cora -o run --cluster local:2",
     ),
 )
+@described
 def gnn(
     graph: GraphArgument,
     out: RunOption,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
+        option(
+            "--preset NAME",
+            "A config that comes with graphsys, for example cora-gcn.",
+            MODEL,
             autocompletion=_complete_preset("gnn"),
-            help="A config that comes with graphsys, for example cora-gcn.",
-            rich_help_panel=MODEL,
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="A TOML config. In fanouts the first number is of the hop next to the "
-            "seeds, as in PyG; DGL has it last.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
+    config: Path | None = None,
     set_: SetOption = None,
     settings_: GnnSettings = False,
     resume: ResumeOption = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Say what memory and time it would take; write nothing.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
+    dry_run: bool = False,
     device: DeviceOption = "cpu",
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Most memory to use, for example 4GB; a training that is planned to need "
-            "more is refused.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
+    memory: str | None = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train a graph neural network on samples of a graph, or on all of it at once."""
+    """Train a graph neural network on samples of a graph, or on all of it at once.
+
+    Model:
+        --config FILE: A TOML config. In fanouts the first number is of the hop next to the
+            seeds, as in PyG; DGL has it last.
+
+    Run:
+        --dry-run: Say what memory and time it would take; write nothing.
+        --memory SIZE: Most memory to use, for example 4GB; a training that is planned to
+            need more is refused.
+    """
     from graphsys import gnn as library
 
     settings = _settings_of(library, out, preset, config, set_, resume=resume)

@@ -1,10 +1,11 @@
 """``graphsys doctor``: what this machine has."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from graphsys.cli.console import print_facts, print_json
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.options import ClusterOption, JsonOption, examples
 from graphsys.cli.progress import open_progress
 from graphsys.core.memory import format_bytes
@@ -17,19 +18,18 @@ EPILOG = examples(
 )
 
 
+@described
 def doctor(
-    warm_up: Annotated[
-        bool,
-        typer.Option(
-            "--warm-up",
-            help="Compile what common commands and every listed algorithm need, so that "
-            "none of them has to: some minutes, once per version. What fails is reported.",
-        ),
-    ] = False,
+    warm_up: bool = False,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what this machine has: CPU, memory, disk, GPU, optional packages."""
+    """Show what this machine has: CPU, memory, disk, GPU, optional packages.
+
+    Options:
+        --warm-up: Compile what common commands and every listed algorithm need, so that
+            none of them has to: some minutes, once per version. What fails is reported.
+    """
     from graphsys.core.machine import describe_machine
 
     if cluster is not None:

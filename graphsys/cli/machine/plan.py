@@ -1,11 +1,10 @@
 """``graphsys plan``: what a graph of some size would take, predicted."""
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from graphsys.cli.console import print_json, print_note, print_table
-from graphsys.cli.options import CONTROL, JsonOption, examples
+from graphsys.cli.help_pages.declarations import described
+from graphsys.cli.options import JsonOption, examples
 from graphsys.cli.progress import open_progress
 
 if TYPE_CHECKING:
@@ -19,75 +18,35 @@ EPILOG = examples(
 )
 
 
+@described
 def plan(
-    edges: Annotated[
-        float,
-        typer.Option("--edges", metavar="N", help="Edges, directed; 1e12 is a number."),
-    ],
-    nodes: Annotated[float, typer.Option("--nodes", metavar="N", help="Nodes.")],
-    machines: Annotated[
-        int,
-        typer.Option(
-            "--machines",
-            metavar="N",
-            help="Machines like this one.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = 1,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="What a verb may take on each; by default what this machine has.",
-            show_default=False,
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--partitions",
-            metavar="N",
-            help="Partitions of the store; by default as many as embeddings need.",
-            show_default=False,
-            rich_help_panel=CONTROL,
-        ),
-    ] = None,
-    dim: Annotated[
-        int,
-        typer.Option(
-            "--dim", metavar="N", help="Length of an embedding.", rich_help_panel=CONTROL
-        ),
-    ] = 100,
-    supersteps: Annotated[
-        int,
-        typer.Option(
-            "--supersteps", metavar="N", help="Of PageRank.", rich_help_panel=CONTROL
-        ),
-    ] = 20,
-    network: Annotated[
-        float,
-        typer.Option(
-            "--network",
-            metavar="BITS",
-            help="Bits per second that a machine sends at most.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = 10e9,
-    calibrate: Annotated[
-        bool,
-        typer.Option(
-            "--calibrate",
-            help="Measure this machine again: some 20 seconds.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
+    edges: float,
+    nodes: float,
+    machines: int = 1,
+    memory: str | None = None,
+    partitions: int | None = None,
+    dim: int = 100,
+    supersteps: int = 20,
+    network: float = 10e9,
+    calibrate: bool = False,
     json: JsonOption = False,
 ) -> None:
     """Predict memory, storage, network and time of every verb on a graph.
 
     Rates are measured on this machine when first needed, and kept.
+
+    Options:
+        --edges N: Edges, directed; 1e12 is a number.
+        --nodes N: Nodes.
+
+    Run:
+        --machines N: Machines like this one.
+        --memory SIZE: What a verb may take on each; by default what this machine has.
+        --partitions N: Partitions of the store; by default as many as embeddings need.
+        --dim N: Length of an embedding.
+        --supersteps N: Of PageRank.
+        --network BITS: Bits per second that a machine sends at most.
+        --calibrate: Measure this machine again: some 20 seconds.
     """
     from graphsys.planning.predict import plan as predict
 

@@ -3,6 +3,10 @@
 This was the only form until 0.4. It goes with one version more, and this file with it.
 """
 
+from functools import partial
+from typing import Annotated
+
+from graphsys.cli.help_pages.declarations import described, option
 from graphsys.cli.help_pages.verbs import Verb
 from graphsys.cli.mining import options, work
 from graphsys.cli.mining.facts import (
@@ -20,10 +24,20 @@ from graphsys.cli.options import (
     JsonOption,
     OverwriteOption,
     SafeCellsOption,
+    TableOption,
     examples,
 )
 from graphsys.cli.results import FormatOption, check_target
 from graphsys.core.errors import ConfigError
+
+ListOption = Annotated[
+    bool,
+    option(
+        "--list",
+        "Write the matches of --pattern to -o FILE.parquet, not only count.",
+        options.PATTERNS,
+    ),
+]
 
 
 @app.command(
@@ -37,28 +51,29 @@ from graphsys.core.errors import ConfigError
         "graphsys mine papers --frequent --support 300",
     ),
 )
+@partial(described, like=(count, motifs, list_, frequent))
 def by_options(
     graph: GraphArgument,
-    pattern: options.PatternOption = None,
-    motifs_: options.MotifsOption = None,
-    induced: options.InducedOption = None,
-    disconnected: options.DisconnectedOption = False,
-    explain: options.ExplainOption = False,
-    per_node: options.PerNodeOption = False,
-    per_edge: options.PerEdgeOption = False,
-    features: options.FeaturesOption = False,
-    frequent_: options.FrequentOption = False,
-    support: options.SupportOption = None,
-    max_edges: options.MaxEdgesOption = 4,
-    labels: options.LabelsOption = None,
-    edge_labels: options.EdgeLabelsOption = False,
-    is_list: options.ListOption = False,
-    limit: options.LimitOption = None,
-    out: options.OutOption = None,
+    pattern: list[str] | None = None,
+    motifs_: int | None = None,
+    induced: str | None = None,
+    disconnected: bool = False,
+    explain: bool = False,
+    per_node: bool = False,
+    per_edge: bool = False,
+    features: bool = False,
+    frequent_: bool = False,
+    support: int | None = None,
+    max_edges: int = 4,
+    labels: str | None = None,
+    edge_labels: bool = False,
+    is_list: ListOption = False,
+    limit: int | None = None,
+    out: TableOption = None,
     format_: FormatOption = None,
-    threads: options.ThreadsOption = None,
-    device: options.DeviceOption = "cpu",
-    memory: options.MemoryOption = None,
+    threads: int | None = None,
+    device: str = "cpu",
+    memory: str | None = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     safe_cells: SafeCellsOption = False,
@@ -68,6 +83,15 @@ def by_options(
 
     The graph counts as simple and, but for arrows of a pattern, undirected; every set of
     nodes, or of edges, counts once.
+
+    Patterns:
+        --pattern TEXT: Count a pattern: triangle, 5-clique, house, or its edges, 'a-b b-c
+            c-a'; a>b: an arrow, a!b: no edge, a:user-[likes]-b: labels. May be repeated.
+        --motifs K: Count all connected motifs of 3, 4 or 5 nodes.
+
+    Frequent patterns:
+        --frequent: Find the labeled patterns with at least --support.
+        --support N: Least nodes that each node of a frequent pattern can be (MNI).
     """
     _refuse_mixed(pattern, motifs_, is_frequent=frequent_)
     asked = {

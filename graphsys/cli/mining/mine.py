@@ -1,9 +1,11 @@
 """``graphsys mine``: how often small patterns are in a graph, and where."""
 
+from pathlib import Path
 from typing import Any, Final
 
 import typer
 
+from graphsys.cli.help_pages.declarations import described
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.mining import options, work
 from graphsys.cli.mining.facts import (
@@ -24,6 +26,8 @@ from graphsys.cli.options import (
     JsonOption,
     OverwriteOption,
     SafeCellsOption,
+    TableOption,
+    ThreadsOption,
     examples,
 )
 from graphsys.cli.results import FormatOption, check_target
@@ -67,20 +71,26 @@ app = typer.Typer(
         "graphsys mine count web house --cluster local:2",
     ),
 )
+@described
 def count(
     graph: GraphArgument,
     patterns: options.PatternsArgument,
     induced: options.InducedOption = None,
-    disconnected: options.DisconnectedOption = False,
+    disconnected: bool = False,
     labels: options.LabelsOption = None,
-    explain: options.ExplainOption = False,
-    threads: options.ThreadsOption = None,
+    explain: bool = False,
+    threads: ThreadsOption = None,
     device: options.DeviceOption = "cpu",
     memory: options.MemoryOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Count patterns: every set of edges, or of nodes, that is one counts once."""
+    """Count patterns: every set of edges, or of nodes, that is one counts once.
+
+    Patterns:
+        --disconnected: Count a pattern in several parts too, 'a-b c-d'.
+        --explain: Say how the patterns would be counted, and end.
+    """
     kind = induced or "edge"
     refuse_device(device, is_one_count=not explain)
     if cluster is not None:
@@ -109,24 +119,32 @@ def count(
         "graphsys mine motifs web 4 --cluster local:2",
     ),
 )
+@described
 def motifs(
     graph: GraphArgument,
     size: options.SizeArgument,
     induced: options.InducedOption = None,
-    per_node: options.PerNodeOption = False,
-    per_edge: options.PerEdgeOption = False,
-    features: options.FeaturesOption = False,
-    out: options.OutOption = None,
+    per_node: bool = False,
+    per_edge: bool = False,
+    features: bool = False,
+    out: TableOption = None,
     format_: FormatOption = None,
     overwrite: OverwriteOption = False,
     safe_cells: SafeCellsOption = False,
-    threads: options.ThreadsOption = None,
+    threads: ThreadsOption = None,
     device: options.DeviceOption = "cpu",
     memory: options.MemoryOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Count all connected motifs of 3, 4 or 5 nodes, or where each node stands in them."""
+    """Count all connected motifs of 3, 4 or 5 nodes, or where each node stands in them.
+
+    Patterns:
+        --per-node: Of 4 nodes: in which places (orbits) every node stands how often.
+        --per-edge: The same of every edge.
+        --features: With --per-node: a column of lists, log(1 + count). -o GRAPH2, without a
+            suffix, writes the graph again with this feature of its nodes, for train gnn.
+    """
     kind, is_one_count = induced or "vertex", not (per_node or per_edge)
     is_store = is_store_wanted(out, features=features, per_node=per_node)
     if not is_store:
@@ -168,19 +186,27 @@ def motifs(
         "graphsys mine list shop 'a:user>b:item c:user>b a!c' -o pairs.parquet",
     ),
 )
+@described
 def list_(
     graph: GraphArgument,
     pattern: options.PatternArgument,
-    out: options.MatchesOption,
-    limit: options.LimitOption = None,
+    out: Path,
+    limit: int | None = None,
     induced: options.InducedOption = None,
     labels: options.LabelsOption = None,
     overwrite: OverwriteOption = False,
-    threads: options.ThreadsOption = None,
+    threads: ThreadsOption = None,
     memory: options.MemoryOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the matches of a pattern to a file: a row each, a column per node."""
+    """Write the matches of a pattern to a file: a row each, a column per node.
+
+    Output:
+        -o, --out FILE: The file to write: .parquet.
+
+    Patterns:
+        --limit N: Most matches.
+    """
     kind = induced or "edge"
     listed, facts = work.timed(
         lambda: work.list_matches(
@@ -194,16 +220,25 @@ def list_(
     cls=Verb,
     epilog=examples("graphsys mine frequent papers --support 300 --max-edges 3 --json"),
 )
+@described
 def frequent(
     graph: GraphArgument,
-    support: options.LeastSupportOption,
-    max_edges: options.MaxEdgesOption = 4,
+    support: int,
+    max_edges: int = 4,
     labels: options.LabelsOption = None,
-    edge_labels: options.EdgeLabelsOption = False,
-    threads: options.ThreadsOption = None,
+    edge_labels: bool = False,
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Find the labeled patterns that are frequent: with at least --support."""
+    """Find the labeled patterns that are frequent: with at least --support.
+
+    Options:
+        --support N: Least nodes that each node of a frequent pattern can be (MNI).
+
+    Frequent patterns:
+        --max-edges N: Most edges of a frequent pattern, 1 to 4.
+        --edge-labels: Relations and edge types are labels of edges.
+    """
     wanted = {"support": support, "max_edges": max_edges, "labels": labels}
     wanted |= {"edge_labels": edge_labels, "num_threads": threads}
     found, facts = work.timed(lambda: work.frequent(graph, wanted))
