@@ -1,7 +1,8 @@
 """Workers of a cluster as threads of the test, without Ray."""
 
+import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,7 +76,8 @@ class NearCrew:
         self.num_parameter_servers, self.exchanges = size, None
         self._epoch = -1
         self._lock, self._told = threading.RLock(), list[dict[str, Any]]()
-        self._tell: Callable[..., None]
+        self._handed: queue.Queue[tuple[int, float] | None] = queue.Queue()
+        self._resumed = threading.Semaphore(0)
         self._failed: list[BaseException] = []
         names = [str(rank) for rank in range(num_workers)]
         for name in names:
@@ -99,7 +101,8 @@ class NearCrew:
                     raise ClusterError("another worker failed")
                 found = getattr(server, method)(*arguments, **named)
                 if method == "turn" and arguments[-1] is not None:
-                    self._tell(*self._locks.progress())  # after every unit
+                    self._handed.put(self._locks.progress())  # after every unit
+                    self._resumed.acquire()  # others wait for the lock meanwhile
                 return found
 
         return call
@@ -112,34 +115,49 @@ class NearCrew:
             raise
 
     def train_epoch(
-        self, epoch: int, units: Sequence[EpochUnit], done: Sequence[int], tell: Any
-    ) -> Any:
-        self._locks.begin_epoch(epoch, units, done)
-        size, self._tell, self._epoch = len(self._workers), tell, epoch
+        self, epoch: int, units: Sequence[EpochUnit], done: Collection[int]
+    ) -> Iterator[tuple[int, float]]:
+        self._locks.begin_epoch(epoch, units, sorted(done))
+        size, self._epoch = len(self._workers), epoch
         with ThreadPoolExecutor(size) as pool:
             futures = [pool.submit(self._train, each, epoch) for each in self._workers]
+            for future in futures:
+                future.add_done_callback(lambda _: self._handed.put(None))
+            left = size
+            while left:
+                handed = self._handed.get()
+                if handed is None:
+                    left -= 1
+                    continue
+                try:
+                    yield handed
+                except GeneratorExit:
+                    self._failed.append(ClusterError("the training was ended"))
+                    raise
+                finally:
+                    self._resumed.release()
         if self._failed:
             raise self._failed[0]
         self._told = [future.result() for future in futures]
         if epoch in self.fail_in:
             self.fail_in.remove(epoch)
             raise ServerLostError("the lock server is gone")
-        tell(*self._locks.progress())
+        yield self._locks.progress()
+
+    def outcome(self) -> Any:
         return self._locks.outcome()
 
     def hold(self) -> Any:
-        with self._lock:
-            return self._locks.hold()
+        return self._locks.hold()  # who trains waits, or has ended
+
+    def committed(self) -> None:
+        self._locks.committed()
 
     def tables(self) -> dict[str, Any]:
         served = {**self._summed, **self._parameters("tables")}
         if self._epoch < 0:
             return served
         return served | self._workers[0].summed.tables(self._epoch)
-
-    def committed(self) -> None:
-        with self._lock:
-            self._locks.committed()
 
     def figures(self) -> list[dict[str, Any]]:
         return [{"rank": k} | told for k, told in enumerate(self._told)]

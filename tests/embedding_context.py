@@ -7,7 +7,7 @@ from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.run import EmbeddingRunState, describe_graph
-from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.edge_sets import list_steps
 from graphsys.storage import Graph
 
 

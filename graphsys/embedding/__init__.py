@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from graphsys.embedding.pbg import is_pbg_config as is_pbg_config
     from graphsys.embedding.training.api import run_config as run_config
     from graphsys.embedding.training.api import train as train
-    from graphsys.embedding.training.hooks.drift import drift as drift
+    from graphsys.embedding.training.drift import drift as drift
     from graphsys.embedding.type_configs import RelationConfig as RelationConfig
+    from graphsys.training.callbacks import Callback as Callback
+    from graphsys.training.callbacks import Step as Step
+    from graphsys.training.callbacks import Training as Training
     from graphsys.training.report import TrainReport as TrainReport
 
 __getattr__ = lazy_exports(__name__)

@@ -30,9 +30,9 @@ from graphsys.storage.runs.run_folder import require_same_graph as require_same_
 from graphsys.storage.runs.run_folder import sync_folder
 from graphsys.storage.runs.run_pins import remove_unlisted
 from graphsys.storage.transaction import disk_errors
-from graphsys.training import run_state
-from graphsys.training.run_state import require_same_config as require_same_config
-from graphsys.training.run_state import write_config as write_config
+from graphsys.training import checkpoint
+from graphsys.training.checkpoint import require_same_config as require_same_config
+from graphsys.training.checkpoint import write_config as write_config
 
 Floats = npt.NDArray[np.float32]
 
@@ -54,7 +54,7 @@ class EmbeddingRunState:
         losses: Mean loss per edge of every completed epoch.
         loss_sum: Summed loss of the current epoch so far.
         epoch_edges: Edges trained in the current epoch so far.
-        is_complete: Whether all epochs are done.
+        is_complete: Whether the training ended, by all epochs, early or by a callback.
         metrics: Evaluations while training, and the final loss.
         order: Order of the units, and the capacity of the buffer it was made for; none
             in runs from before there was a choice, which went inside out.
@@ -112,15 +112,15 @@ class EmbeddingRunState:
 
 
 def read_state(path: Path) -> EmbeddingRunState:
-    """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
-    return run_state.read_state(
+    """Read ``run.json``; see :func:`graphsys.training.checkpoint.read_state`."""
+    return checkpoint.read_state(
         path, EmbeddingRunState, "embedding run", "graphsys train embedding"
     )
 
 
 def read_config(path: Path) -> EmbeddingConfig:
     """Return the settings that a run was trained with."""
-    return run_state.read_config(path, EmbeddingConfig)
+    return checkpoint.read_config(path, EmbeddingConfig)
 
 
 def check_files(path: Path, state: EmbeddingRunState, *, content: bool = True) -> None:

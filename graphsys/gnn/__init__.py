@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from graphsys.gnn.ops.message_passing import update_all as update_all
     from graphsys.gnn.training.api import run_config as run_config
     from graphsys.gnn.training.api import train as train
+    from graphsys.training.callbacks import Callback as Callback
+    from graphsys.training.callbacks import Step as Step
+    from graphsys.training.callbacks import Training as Training
     from graphsys.training.report import TrainReport as TrainReport
 
 __getattr__ = lazy_exports(__name__)

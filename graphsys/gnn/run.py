@@ -15,8 +15,8 @@ from graphsys.gnn.data.disk_rows import is_written_again
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
 from graphsys.storage.runs.run_pins import remove_replaced, remove_unlisted
-from graphsys.training import run_state
-from graphsys.training.run_state import require_same_config as require_same_config
+from graphsys.training import checkpoint
+from graphsys.training.checkpoint import require_same_config as require_same_config
 
 Weights = dict[str, torch.Tensor]
 
@@ -78,13 +78,13 @@ class GnnRunState:
 
 
 def read_state(path: Path) -> GnnRunState:
-    """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
-    return run_state.read_state(path, GnnRunState, "run", "graphsys train gnn", kind=GNN)
+    """Read ``run.json``; see :func:`graphsys.training.checkpoint.read_state`."""
+    return checkpoint.read_state(path, GnnRunState, "run", "graphsys train gnn", kind=GNN)
 
 
 def read_config(path: Path) -> GnnConfig:
     """Return the settings that a run was trained with."""
-    return run_state.read_config(path, GnnConfig)
+    return checkpoint.read_config(path, GnnConfig)
 
 
 def begin(path: Path, config: GnnConfig, state: GnnRunState) -> None:
@@ -93,7 +93,7 @@ def begin(path: Path, config: GnnConfig, state: GnnRunState) -> None:
     Raises:
         StorageFullError: It cannot be written.
     """
-    state.checksums[CONFIG_NAME] = run_state.write_config(path, config)
+    state.checksums[CONFIG_NAME] = checkpoint.write_config(path, config)
     commit(path, state, {})
 
 

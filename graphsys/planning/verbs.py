@@ -251,7 +251,7 @@ def _walked(task: Workload, config: Any) -> Any:
     """
     from graphsys.embedding.context import EmbeddingContext
     from graphsys.embedding.model import relation_sets
-    from graphsys.embedding.training.hooks.edge_sets import list_steps
+    from graphsys.embedding.training.edge_sets import list_steps
     from graphsys.embedding.training.plan import Planner
 
     few = min(task.partitions, _MOST_PLANNED)

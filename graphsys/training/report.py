@@ -1,5 +1,6 @@
 """What a training tells when it ends."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,3 +29,20 @@ class TrainReport:
     seconds: float
     edges_per_second: float
     metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def report_of(out: Path, state: Any) -> TrainReport:
+    """Return what a training reports when it ends.
+
+    Args:
+        out: The run's folder.
+        state: Its last checkpoint.
+    """
+    speed = state.num_edges / state.seconds if state.seconds else 0.0
+    return TrainReport(
+        run=out,
+        epochs=state.epoch,
+        seconds=state.seconds,
+        edges_per_second=speed if math.isfinite(speed) else 0.0,
+        metrics=dict(state.metrics),
+    )

@@ -5,25 +5,24 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.errors import MissingDependencyError
+from graphsys.training.callbacks import Callback, Training
+from graphsys.training.number_tally import NUMBERS
 
 FOLDER = "tensorboard"
 
 
-class Board:
-    """Writes scalars epoch by epoch; nothing without a folder.
+class TensorBoard(Callback):
+    """Writes curves and distributions epoch by epoch.
 
     Args:
-        path: The run's folder; None where the config asks for nothing.
+        path: The run's folder.
         epoch: Epochs done: what an earlier, killed training wrote after them is hidden.
 
     Raises:
         MissingDependencyError: TensorBoard is not installed.
     """
 
-    def __init__(self, path: Path | None, epoch: int) -> None:
-        self._writer: Any = None
-        if path is None:
-            return
+    def __init__(self, path: Path, epoch: int) -> None:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as err:
@@ -31,24 +30,35 @@ class Board:
                 "tensorboard = true needs the package tensorboard, which is not installed; "
                 "pip install 'graphsys[tensorboard]'"
             ) from err
-        self._writer = SummaryWriter(str(path / FOLDER), purge_step=epoch + 1)
+        self._writer: Any = SummaryWriter(str(path / FOLDER), purge_step=epoch + 1)
 
-    def write(self, epoch: int, scalars: dict[str, float]) -> None:
-        """Note numbers of an epoch, by name."""
-        if self._writer is not None:
-            for name, value in scalars.items():
+    def on_evaluation(self, training: Training, metrics: Mapping[str, Any]) -> None:
+        """Write what an evaluation found."""
+        self._write(training.epoch, metrics)
+
+    def on_epoch_end(self, training: Training) -> None:
+        """Write numbers of the epoch, by name, and what was counted in it."""
+        self._write(training.epoch, training.curves)
+        if training.config.numbers:
+            self._write_numbers(training.epoch, training.metrics.get(NUMBERS, ()))
+
+    def on_train_end(self, training: Training) -> None:
+        """Write what is waiting and close the file."""
+        self._writer.close()
+
+    def _write(self, epoch: int, scalars: Mapping[str, Any]) -> None:
+        for name, value in scalars.items():
+            if isinstance(value, int | float):
                 self._writer.add_scalar(name, value, epoch)
 
-    def write_numbers(self, epoch: int, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Note distributions of an epoch: a histogram by size, and shares beyond 16 bits.
+    def _write_numbers(self, epoch: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write distributions of an epoch: a histogram by size, and shares beyond 16 bits.
 
         Args:
             epoch: From 1.
             rows: As :meth:`~graphsys.training.number_tally.Tally.facts` returns
                 them, with ``kind`` and ``layer``.
         """
-        if self._writer is None:
-            return
         for row in rows:
             name = f"{row['kind']}/{row['layer']}"
             for share in (
@@ -81,8 +91,3 @@ class Board:
             bucket_counts=counts,
             global_step=epoch,
         )
-
-    def close(self) -> None:
-        """Write what is waiting and close the file."""
-        if self._writer is not None:
-            self._writer.close()

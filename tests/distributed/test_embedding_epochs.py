@@ -185,16 +185,16 @@ def test_what_a_cluster_left_in_an_epoch_is_gone_on_with(
 ) -> None:
     """By one machine, or by as many workers; each unit is trained once."""
     run, config = tmp_path / "run", EmbeddingConfig(**SETTINGS)
-    save = epochs.ClusterTrainer._save
+    save = epochs.ClusterTrainer.save
 
-    def interrupted(self: epochs.ClusterTrainer, held: Any) -> None:
-        save(self, held)
+    def interrupted(self: epochs.ClusterTrainer) -> None:
+        save(self)
         saved = read_state(run)
         if saved.epoch == 1 and saved.unit >= 4:  # of two workers one may have two units
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(epochs.ClusterTrainer, "_save", interrupted)
+        patch.setattr(epochs.ClusterTrainer, "save", interrupted)
         where = Cluster.parse(f"local:{workers}")
         with pytest.raises(KeyboardInterrupt):
             train_embedding(graph, config, run, cluster=where)

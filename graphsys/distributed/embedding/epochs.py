@@ -1,12 +1,10 @@
-"""The loop of embeddings on a cluster: epochs, what follows them, checkpoints."""
+"""Embeddings on a cluster: units that workers train, and checkpoints of them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from graphsys.core.caller_warnings import note
 from graphsys.core.progress import Progress
@@ -21,24 +19,22 @@ from graphsys.distributed.embedding.work import (
 from graphsys.distributed.embedding.worker_pool import Outcome, WorkerPool, started
 from graphsys.distributed.profile_events import tell_trainers
 from graphsys.distributed.run_files import RunFiles
-from graphsys.embedding import run as runs
 from graphsys.embedding.context import EmbeddingContext
-from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
-from graphsys.embedding.rows.table_files import Floats, TableFiles
-from graphsys.embedding.training.hook import Hook
-from graphsys.embedding.training.trainer import explained_full_disk
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask
+from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.embedding.training.trainer import EmbeddingLoop
 from graphsys.embedding.training_log import TrainingLog
+from graphsys.training.callbacks import Step
 
 SUMMED = ("bytes_read", "bytes_written")
 LONGEST = ("io_seconds", "compute_seconds", "waiting_seconds")
 
 
-class ClusterTrainer:
-    """Carries a checkpoint to the end, as :class:`Trainer` does on one machine.
+class ClusterTrainer(EmbeddingLoop):
+    """Has units of buckets trained by workers; a step is what they gave back meanwhile.
 
     Args:
         context: The training, with the checkpoint to go on from.
-        hooks: Called after every epoch.
         log: The run's log.
         work: What workers are told.
         num_workers: How many workers.
@@ -52,18 +48,17 @@ class ClusterTrainer:
     def __init__(
         self,
         context: EmbeddingContext,
-        hooks: Sequence[Hook],
         log: TrainingLog,
         *,
         work: EmbeddingWork,
         num_workers: int,
         restarts: int,
     ) -> None:
-        self.context, self.hooks = context, hooks
-        self.rates: dict[Part, Floats] = {}
+        super().__init__(context, (), log)
+        self._log: TrainingLog = log
         self.restarts = restarts
         self.figures: dict[str, Any] = {}
-        self._log, self._num_workers = log, num_workers
+        self._num_workers = num_workers
         self._files = TableFiles(context)
         self._travel = RunFiles.of_driver(context.path, work.through)
         self._always = {
@@ -77,71 +72,85 @@ class ClusterTrainer:
         self._schedule.put_first(state.epoch, state.first_units)
         self._work = replace(work, first_units=(state.epoch, tuple(state.first_units)))
         self._done: set[int] = set()  # units of the epoch that are counted
+        self._num_units = 0  # of the epoch that is trained
         self._edges = sum(step.num_edges for step in context.steps)
         self._before = dict(state.metrics)
-        self._crew: WorkerPool
-        self._saved_s = self._clock_s = time.monotonic()
-        self._saved = state.epoch, state.unit
+        self._pool: WorkerPool
+        self._clock_s = time.monotonic()
+        self._held: Outcome | None = None  # what a checkpoint is to have
 
-    def run(self, progress: Progress) -> None:
-        """Train until all epochs are done, or a hook ends it.
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Have servers and workers running, from the files of the last checkpoint.
 
         Raises:
             ServerLostError: Begin again from the last checkpoint.
-            StorageFullError: The disk is full, here or at a worker; that checkpoint stays.
         """
-        state = self.context.state
-        if state.is_complete:
-            return
+        state = self.state
         self._travel.publish(state)
         parts = {part for step in self.context.steps for part in (step.src, step.dst)}
         files = {p: self._files.listed(p) for p in parts - self._always.keys()}
         # by the clock: a worker of a driver that died, and does not know it yet, goes on
         # for a moment and must not write under the same names
         serial = max(state.serial, time.time_ns() // 1_000_000)
-        tables = tables_of(self._files, self._always)
         arguments = (
             self._work,
             self._num_workers,
             {p: f for p, f in files.items() if f},
             serial,
-            tables,
+            tables_of(self._files, self._always),
             self.restarts,
         )
-        with explained_full_disk(self.context.path), started(*arguments) as self._crew:
-            if self._crew.exchanges is not None:
-                size = self._crew.num_parameter_servers
-                note(self._crew.exchanges.text(size))
+        with started(*arguments) as self._pool:
+            if self._pool.exchanges is not None:
+                size = self._pool.num_parameter_servers
+                note(self._pool.exchanges.text(size))
             try:
-                self._train(progress)
+                yield
             finally:
-                self.restarts = self._crew.restarts
-            self._finish()
+                self.restarts = self._pool.restarts
             self._tell()
-        progress.close()
 
-    def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
-        """Do nothing: workers measure, where the partitions are."""
-        raise NotImplementedError
+    def train_steps(self, progress: Progress) -> Generator[Step]:
+        """Have workers train the units of the current epoch that are left."""
+        state, told = self.state, 0
+        progress.stage(f"epoch {state.epoch + 1}", self._edges, "edges")
+        units, self._done = self._units(state.epoch), set(range(state.unit))
+        self._num_units = len(units)
+        self._clock_s = time.monotonic()
+        for num_edges, loss in self._pool.train_epoch(state.epoch, units, self._done):
+            if num_edges > told:
+                progress.advance(num_edges - told, loss=loss / num_edges)
+                told = num_edges
+            yield self._step(num_edges, loss, is_last=False)
+        self._count(self._pool.outcome()[0])
+        state.seconds += time.monotonic() - self._clock_s
+        self._num_units = 0
+        yield self._step(state.epoch_edges, state.loss_sum, is_last=True)
 
-    def checkpoint(self) -> None:
-        """Make all units that were given back durable, with the parameters of now.
+    def pause(self) -> None:
+        """Make a checkpoint in an epoch if there is anything new, and more to come."""
+        held = self._pool.hold()
+        done = len(self._done.union(unit.unit for unit in held[0]))
+        if done < self._num_units and (self.state.epoch, done) != self._saved:
+            self._held = held
+            self.checkpoint()
+
+    def save(self) -> None:
+        """Write all units that were given back, with the parameters of now.
 
         Raises:
-            StorageFullError: The disk is full; the checkpoint before stays.
             TrainingFailedError: A parameter is not finite; the checkpoint before stays.
         """
-        self._save(self._crew.hold())
-
-    def _save(self, held: Outcome) -> None:
-        files, state = self._files, self.context.state
-        finished, listed, serial = held
+        files, state = self._files, self.state
+        finished, listed, serial = self._held or self._pool.hold()
+        self._held = None
         self._count(finished)
         files.number_above(serial)
         for part, names in listed.items():
             self._travel.bring(names)
             files.adopt(part, names)
-        tables = self._crew.tables()
+        tables = self._pool.tables()
         for name, own in tables_of(files, self._always).items():
             own[...] = tables[name]
         for part, table in self._always.items():
@@ -151,56 +160,15 @@ class ClusterTrainer:
         self.commit()
         self._travel.publish(state)
         files.committed()
-        self._crew.committed()
-        self._saved_s, self._saved = time.monotonic(), (state.epoch, state.unit)
+        self._pool.committed()
 
-    def commit(self) -> None:
-        """Write ``run.json`` anew, after a change of the state alone."""
-        for hook in self.hooks:
-            hook.before_commit(self)
-        runs.commit(self.context.path, self.context.state)
-
-    def _train(self, progress: Progress) -> None:
-        state, epochs = self.context.state, self.context.config.epochs
-        if state.unit == 0 and state.closed_epochs < state.epoch:
-            self._close_epoch()  # where a run was interrupted
-        while state.epoch < epochs and not state.is_stopped:
-            self._train_epoch(progress)
-            if self._is_due() or state.epoch == epochs:
-                self.checkpoint()
-            self._close_epoch()
-
-    def _is_due(self) -> bool:
-        since = time.monotonic() - self._saved_s
-        return since >= self.context.config.checkpoint_seconds
-
-    def _train_epoch(self, progress: Progress) -> None:
-        state, told = self.context.state, 0
-        progress.stage(f"epoch {state.epoch + 1}", self._edges, "edges")
-
-        def tell(num_edges: int, loss: float) -> None:
-            nonlocal told
-            if num_edges > told:
-                progress.advance(num_edges - told, loss=loss / num_edges)
-                told = num_edges
-            if self._is_due():
-                self._save_within(len(units))
-
-        units, self._done = self._units(state.epoch), set(range(state.unit))
-        self._clock_s = time.monotonic()
-        finished, _, _ = self._crew.train_epoch(state.epoch, units, range(state.unit), tell)
-        self._count(finished)
-        state.seconds += time.monotonic() - self._clock_s
-        state.end_epoch()
-        for hook in self.hooks:
-            hook.after_unit(self)
-
-    def _save_within(self, num_units: int) -> None:
-        """Make a checkpoint in an epoch if there is anything new, and more to come."""
-        held = self._crew.hold()
-        done = len(self._done.union(unit.unit for unit in held[0]))
-        if done < num_units and (self.context.state.epoch, done) != self._saved:
-            self._save(held)
+    def _step(self, num_edges: int, loss: float, *, is_last: bool) -> Step:
+        return Step(
+            number=len(self._done),
+            num_edges=num_edges,
+            loss=loss / max(num_edges, 1),
+            is_last=is_last,
+        )
 
     def _units(self, epoch: int) -> list[EpochUnit]:
         units, needs = self._schedule.epoch(epoch), self._schedule.needs(epoch)
@@ -217,7 +185,7 @@ class ClusterTrainer:
 
     def _count(self, finished: Sequence[Finished]) -> None:
         """Count what was trained and is not counted, and write its lines in the log."""
-        state = self.context.state
+        state = self.state
         new = [unit for unit in finished if unit.unit not in self._done]
         if not new:
             return
@@ -236,22 +204,6 @@ class ClusterTrainer:
         state.seconds += now - self._clock_s
         self._clock_s = now
 
-    def _close_epoch(self) -> None:
-        """Do what follows an epoch; a kill before the next commit does it again."""
-        state = self.context.state
-        for hook in self.hooks:
-            state.is_stopped |= hook.after_epoch(self)
-        state.closed_epochs = state.epoch
-        if state.is_stopped:
-            self.checkpoint()
-
-    def _finish(self) -> None:
-        for hook in self.hooks:
-            hook.after_training(self)
-        self.context.state.is_complete = True
-        self.commit()
-        runs.remove_superseded(self.context.path, self.context.state)
-
     def _tell(self) -> None:
         """Tell who profiles of the workers."""
         facts = [
@@ -264,11 +216,11 @@ class ClusterTrainer:
             }
             for each in self.figures.get("per_worker", ())
         ]
-        tell_trainers("embedding", self._crew.parts, facts, self.restarts)
+        tell_trainers("embedding", self._pool.parts, facts, self.restarts)
 
     def _measure(self, metrics: dict[str, Any]) -> None:
         """Note what workers did: what one machine's run has in it, the rest apart."""
-        found = self._crew.figures()
+        found = self._pool.figures()
         if not found:
             return
         for name in SUMMED:
@@ -279,7 +231,7 @@ class ClusterTrainer:
         served, summed = by_exchange(tables, self.context.config)
         self.figures = cluster_figures(
             found, self._num_workers, is_served=bool(served), is_summed=bool(summed)
-        ) | {"parameter_servers": self._crew.num_parameter_servers * bool(served)}
+        ) | {"parameter_servers": self._pool.num_parameter_servers * bool(served)}
 
 
 def cluster_figures(

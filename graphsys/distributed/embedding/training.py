@@ -1,6 +1,7 @@
 """Embeddings trained on a cluster: what goes with it; again from the last checkpoint."""
 
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,13 @@ from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.training import api
 from graphsys.embedding.training.bucket_trainer import compile_kernels
-from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Planner
+from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs.run_folder import writing
+from graphsys.training.checkpoint import require_disk
+from graphsys.training.report import report_of
 
 _MOST_SERVERS = 64
 
@@ -117,7 +120,7 @@ def train_embedding(
             crew.train(progress, resume=resume, overwrite=overwrite)
         finally:
             progress.close()
-    report = api.report_of(out, crew.state)
+    report = report_of(out, crew.state)
     metrics = {**report.metrics, **crew.figures, "restarts": crew.restarts}
     return ClusterTrainReport(
         **{**vars(report), "metrics": metrics}, workers=workers, restarts=crew.restarts
@@ -150,7 +153,7 @@ class _Trained:
         context = self._context
         graph, config = context.graph, context.config
         begun = api.last_checkpoint(self._out, resume)
-        source = source_of(graph, config, context.model, begun)
+        source = api.source_of(graph, config, context.model, begun)
         if begun is not None:
             context = replace(context, layout=layout_of(begun))
         elif config.bucket_order != "auto":
@@ -158,7 +161,7 @@ class _Trained:
             context = replace(context, layout=layout)
         with single_threaded_blas():
             compile_kernels(context)  # once for the workers of this machine
-        api.require_disk(Planner(context).plan(context.layout), self._out, context.path)
+        require_disk(self._out, Planner(context).plan(context.layout).disk_bytes)
         with writing(self._out, resume=resume, overwrite=overwrite) as path:
             goes_on = resume
             while True:
@@ -188,19 +191,14 @@ class _Trained:
             through=self._through,
             is_profiled=is_recording(),
         )
-        with supervised(
-            context,
-            source,
-            progress,
-            lambda settled, hooks, log: ClusterTrainer(
-                settled,
-                hooks,
+        with closing(TrainingLog(context.path, context.state.log_bytes)) as log:
+            trainer = ClusterTrainer(
+                api.begin(context, source, log, progress),
                 log,
                 work=work,
                 num_workers=self._workers,
                 restarts=self.restarts,
-            ),
-        ) as trainer:
+            )
             try:
                 trainer.run(progress)
             finally:

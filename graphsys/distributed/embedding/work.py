@@ -11,7 +11,7 @@ from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.schedule import Layout, Part
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.table_files import Table, TableFiles
-from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.edge_sets import list_steps
 from graphsys.storage.reader import GraphReader as Graph
 
 

@@ -10,10 +10,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
 from graphsys.core.events import count, span
@@ -22,7 +20,6 @@ from graphsys.distributed.embedding.all_reduce import ReduceGroup, SummedTables
 from graphsys.distributed.embedding.bucket_locks import Finished, Turn
 from graphsys.distributed.embedding.parameter_server import (
     Blocks,
-    Floats,
     Pulled,
     SharedTables,
 )
@@ -39,10 +36,11 @@ from graphsys.distributed.embedding.work import (
 from graphsys.distributed.profile_events import COMMUNICATION, EXCHANGE
 from graphsys.distributed.run_files import RunFiles
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.bucket_trainer import compile_kernels
-from graphsys.embedding.training.hooks.supervision import with_hooks
+from graphsys.embedding.training.edge_sets import choose_edges, settled
+from graphsys.embedding.training.unit_log import UnitLog
 from graphsys.storage.reader import GraphReader as Graph
 
 PAUSE_S = 0.02
@@ -107,7 +105,7 @@ class EmbeddingWorker:
             work.path, work.through, left_out=("rows/", "state/")
         )
         context = context_of(self._graph, work, self._travel.path)
-        self.context, self._hooks = with_hooks(context, self._log)
+        self.context = settled(context)
         steps, layout = self.context.steps, self.context.layout
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
         self._schedule = BucketSchedule(steps, partitions, layout, work.config.seed)
@@ -130,29 +128,11 @@ class EmbeddingWorker:
             resident,
             self._files.operators,
             self._files.extras,
-            self._choose_edges,
+            partial(choose_edges, self.context),
             self._synchronize,
         )
+        self._unit_log = UnitLog(self.context, self._log, self._trainer.measure)
         self._number = self._exchanges = self._epoch = 0
-
-    @property
-    def rates(self) -> dict[Part, Floats]:
-        """Factors on the learning rates of rows by partition, float32 ``[N]``."""
-        return self._trainer.rates
-
-    @rates.setter
-    def rates(self, rates: dict[Part, Floats]) -> None:
-        self._trainer.rates = rates
-
-    def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
-        """Return the summed loss of edges of a bucket whose partitions are in memory."""
-        return self._trainer.measure(step, rows)
-
-    def checkpoint(self) -> None:
-        """Do nothing: who started the workers commits."""
-
-    def commit(self) -> None:
-        """Do nothing: who started the workers commits."""
 
     def train_epoch(self, epoch: int) -> dict[str, Any]:
         """Train units of an epoch until all workers together have trained all.
@@ -235,8 +215,7 @@ class EmbeddingWorker:
         state.unit, state.held_out = turn.unit, [0.0, 0.0]
         self._shared.exchange()
         self.summed.take(is_training=False)
-        for hook in self._hooks:
-            hook.before_unit(self, epoch, unit)
+        self._unit_log.begin(unit)
         self.summed.take(is_training=True)
         self._trainer.synchronized_s = time.monotonic()
         began, before_s = time.monotonic(), figures.communication_seconds
@@ -245,8 +224,7 @@ class EmbeddingWorker:
         figures.compute_seconds += time.monotonic() - began - exchanged_s
         self.summed.take(is_training=False)
         self._shared.exchange(is_last=True)
-        for hook in self._hooks:
-            hook.unit_trained(self, epoch, trained)
+        self._unit_log.end(epoch, turn.unit, trained)
         began = time.monotonic()
         files = self._partitions.store(parts, turn.serial)
         figures.io_seconds += time.monotonic() - began
@@ -263,13 +241,6 @@ class EmbeddingWorker:
             held_out=(state.held_out[0], state.held_out[1]),
             lines=self._log.taken(),
         )
-
-    def _choose_edges(
-        self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
-    ) -> npt.NDArray[np.uint32]:
-        for hook in self._hooks:
-            order = hook.before_bucket(self, epoch, step, order)
-        return order
 
     def _synchronize(self) -> None:
         """Exchange parameters within a unit, in which no thread trains meanwhile."""

@@ -6,7 +6,7 @@ again from the last checkpoint.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -105,22 +105,17 @@ class WorkerPool:
             raise ServerLostError(str(err).splitlines()[0]) from err
 
     def train_epoch(
-        self,
-        epoch: int,
-        units: Sequence[EpochUnit],
-        done: Sequence[int],
-        tell: Callable[[int, float], None],
-    ) -> Outcome:
+        self, epoch: int, units: Sequence[EpochUnit], done: Collection[int]
+    ) -> Iterator[tuple[int, float]]:
         """Have all units of an epoch trained.
 
         Args:
             epoch: Epochs completed.
             units: The units.
             done: Numbers of those trained before.
-            tell: Takes the edges trained so far and their summed loss, now and then.
 
-        Returns:
-            What was finished, the files of all partitions, and the last number of a file.
+        Yields:
+            Now and then the edges trained so far, and their summed loss.
 
         Raises:
             ServerLostError: Begin again from the last checkpoint.
@@ -128,7 +123,7 @@ class WorkerPool:
         """
         ray = require("ray", extra="ray")
         self._epoch = epoch
-        self._locks("begin_epoch", epoch, units, done)
+        self._locks("begin_epoch", epoch, units, sorted(done))
         busy = {member.name for member, _ in self._running.values()}
         for member in self._members:
             if member.name not in busy:
@@ -139,7 +134,11 @@ class WorkerPool:
             for reference in ready:
                 if self._returned(reference, epoch):
                     over_s = over_s or time.monotonic()
-            tell(*self._locks("progress"))
+            num_edges, loss = self._locks("progress")
+            yield num_edges, loss
+
+    def outcome(self) -> Outcome:
+        """Return what was finished, the files of all partitions, and the last number."""
         found: Outcome = self._locks("outcome")
         return found
 
@@ -294,8 +293,8 @@ def _servers(tables: Mapping[str, Floats], size: int) -> list[Any]:
 @contextmanager
 def started(*arguments: Any) -> Iterator[WorkerPool]:
     """Start a :class:`WorkerPool`, and end it with the context."""
-    crew = WorkerPool(*arguments)
+    pool = WorkerPool(*arguments)
     try:
-        yield crew
+        yield pool
     finally:
-        crew.end()
+        pool.end()

@@ -1,22 +1,19 @@
 """Training an embedding: what is checked before, where the run is built, the report."""
 
 import dataclasses
-import math
 import os
-import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from graphsys.core.errors import (
     ConfigError,
     CorruptStoreError,
     InvalidGraphError,
-    StorageFullError,
 )
 from graphsys.core.memory import (
     MemoryMeter,
     available_bytes,
-    format_bytes,
     parse_bytes,
     release_free_memory,
     resident_bytes,
@@ -32,21 +29,25 @@ from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.held_out import with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
 from graphsys.embedding.data.schedule import BucketTask, Layout
-from graphsys.embedding.model import relation_sets
-from graphsys.embedding.training.backend import Backend
+from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.model import RelationSet, relation_sets
+from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.bucket_trainer import compile_kernels
-from graphsys.embedding.training.hooks.edge_sets import list_steps
-from graphsys.embedding.training.hooks.supervision import source_of, supervised
+from graphsys.embedding.training.edge_sets import list_steps, settled
+from graphsys.embedding.training.incremental import list_new_edges
 from graphsys.embedding.training.plan import Planner, TrainingPlan
 from graphsys.embedding.training.probe import probe
-from graphsys.embedding.training.trainer import EmbeddingTrainer
+from graphsys.embedding.training.trainer import Backend, EmbeddingTrainer
+from graphsys.embedding.training.warm_start import open_source, warm_start
+from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.grouped.pair_view import Meetings, PairGraph, draw_meetings
 from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
-from graphsys.training import run_state
-from graphsys.training.report import TrainReport
+from graphsys.training import checkpoint
+from graphsys.training.callbacks import Callback
+from graphsys.training.report import TrainReport, report_of
 
 _METER_S = 0.1  # seconds between looks at the memory
 
@@ -61,6 +62,7 @@ def train(
     dry_run: bool = False,
     memory: int | str | None = None,
     device: str = "cpu",
+    callbacks: Sequence[Callback] = (),
     progress: Progress = SILENT,
 ) -> TrainReport:
     """Train embeddings and leave a run on disk.
@@ -80,6 +82,7 @@ def train(
             bytes. None: the smallest buffer, within what is available.
         device: ``"cpu"``, or ``"cuda"`` for Triton kernels; not a setting of the run, so
             that a resume may change it.
+        callbacks: Called while the training runs, in this order.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -118,7 +121,7 @@ def train(
             return TrainReport(
                 run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
             )
-    require_disk(plan, out, context.path)
+    checkpoint.require_disk(out, plan.disk_bytes)
     with writing(out, resume=resume, overwrite=overwrite) as path:
         state = open_state(path, graph, config, plan.layout, resume=resume)
         context = dataclasses.replace(context, path=path, state=state, layout=plan.layout)
@@ -126,13 +129,10 @@ def train(
             with (
                 single_threaded_blas(),
                 MemoryMeter(_METER_S) as meter,
-                supervised(
-                    context,
-                    source,
-                    progress,
-                    lambda settled, hooks, _: EmbeddingTrainer(settled, hooks, backend),
-                ) as trainer,
+                closing(TrainingLog(path, state.log_bytes)) as log,
             ):
+                context = begin(context, source, log, progress)
+                trainer = EmbeddingTrainer(context, callbacks, log, backend)
                 trainer.run(progress)
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
@@ -224,23 +224,70 @@ def last_checkpoint(out: Path, resume: bool) -> runs.EmbeddingRunState | None:
     return runs.read_state(folder_to_train(out, resume=True, overwrite=False))
 
 
-def require_disk(plan: TrainingPlan, out: Path, folder: Path) -> None:
-    """Check that two checkpoints fit.
+def source_of(
+    graph: Graph,
+    config: EmbeddingConfig,
+    model: list[RelationSet],
+    started: runs.EmbeddingRunState | None,
+) -> Embeddings | None:
+    """Open the run to begin with; None if there is none, or it has been done.
 
     Args:
-        plan: The plan.
-        out: The run's folder, for the message.
-        folder: One on its disk.
+        graph: The graph.
+        config: The settings.
+        model: The relations.
+        started: The checkpoint that a resume goes on from, if it is one.
 
     Raises:
-        StorageFullError: They do not.
+        ConfigError: The run is not there, or does not fit.
     """
-    free = shutil.disk_usage(folder).free
-    if plan.disk_bytes > free:
-        raise StorageFullError(
-            f"the run takes {format_bytes(plan.disk_bytes)} at {out} (two checkpoints) and "
-            f"{format_bytes(free)} is free; free some space or choose another output"
-        )
+    if config.init_from is None or (started is not None and started.warm):
+        return None
+    return open_source(config, graph, model)
+
+
+def begin(
+    context: EmbeddingContext,
+    source: Embeddings | None,
+    log: TrainingLog,
+    progress: Progress,
+) -> EmbeddingContext:
+    """Return what is trained, once a warm start is done.
+
+    Args:
+        context: The training.
+        source: A run to begin with, where that has not been done.
+        log: The run's log.
+        progress: Receives a stage.
+
+    Raises:
+        ConfigError: Nothing of the graph is in ``source``, or nothing is new.
+    """
+    if source is not None:
+        _begin_with(context, source, progress)
+        log.write("warm_start", **context.state.warm)
+    return settled(context)
+
+
+def _begin_with(context: EmbeddingContext, old: Embeddings, progress: Progress) -> None:
+    """Take over rows and operators, list what is new, and commit that.
+
+    Until the commit the run has no note of a warm start: after a kill a resume does it
+    all again.
+    """
+    files = TableFiles(context)
+    facts = warm_start(context, files, old, progress)
+    if context.config.train_only == "new":
+        facts["new_edges"] = list_new_edges(context, files, old.graph)
+        if not facts["new_edges"]:
+            raise ConfigError(
+                f"train_only: {context.graph.path} has no edge that {old.graph.path}, the "
+                f"graph of {old.path}, lacks; append some, or train all"
+            )
+    files.flush(context.state)
+    context.state.warm = facts
+    runs.commit(context.path, context.state)
+    files.committed()
 
 
 def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfig:
@@ -253,7 +300,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
     Raises:
         ConfigError: There is no run, or a setting is wrong.
     """
-    return run_state.run_config(out, overrides, load_config)
+    return checkpoint.run_config(out, overrides, load_config)
 
 
 def open_state(
@@ -277,23 +324,6 @@ def open_state(
     state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
     runs.commit(path, state)
     return state
-
-
-def report_of(out: Path, state: runs.EmbeddingRunState) -> TrainReport:
-    """Return what a training tells when it ends.
-
-    Args:
-        out: The run's folder.
-        state: Its last checkpoint.
-    """
-    speed = state.num_edges / state.seconds if state.seconds else 0.0
-    return TrainReport(
-        run=out,
-        epochs=state.epoch,
-        seconds=state.seconds,
-        edges_per_second=speed if math.isfinite(speed) else 0.0,
-        metrics=dict(state.metrics),
-    )
 
 
 def _open_backend(device: str, config: EmbeddingConfig) -> Backend:

@@ -26,6 +26,7 @@ from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import Negatives
 from graphsys.embedding.training.objective import REGULARIZER_CODES
 from graphsys.embedding.training.profile_events import tell_rows, tell_unit
+from graphsys.embedding.training.warm_start import read_origin
 from graphsys.kernels.cpu.embedding.bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding.calls import Objective
 from graphsys.kernels.cpu.embedding.chunk import Edges
@@ -92,6 +93,7 @@ class BucketTrainer:
         self.negatives = Negatives(context.graph, context.config)
         is_serial = context.config.deterministic
         self.num_workers = 1 if is_serial else context.config.threads or num_cores()
+        self._state = context.state
         self.rates: dict[Part, Floats] = {}
         self.slots: list[npt.NDArray[np.int32]] = []
 
@@ -133,7 +135,9 @@ class BucketTrainer:
             InvalidGraphError: A weight is negative.
             TrainingFailedError: A loss is not a number.
         """
-        self.negatives.hold(part for step in unit for part in (step.src, step.dst))
+        parts = {part for step in unit for part in (step.src, step.dst)}
+        self.negatives.hold(parts)
+        self._hold_rates(parts)
         work = [self._prepare(epoch, step) for step in unit]
         longest = max(self._num_rows(step) for step in unit)
         if not self.slots or self.slots[0].size < longest:
@@ -200,6 +204,19 @@ class BucketTrainer:
         extras = self.extras(work.step.src[0], work.step.dst[0])
         own = self.operators[relations.name]
         return batch_gradients(tables, extras, relations, own, work)
+
+    def _hold_rates(self, parts: set[Part]) -> None:
+        """Have the factors on the rates of rows that came from another run, float32."""
+        factor = self.config.init_factor
+        if factor == 1.0 or not self._state.warm:  # a dry run has taken nothing over
+            return
+        before, self.rates = self.rates, {}
+        for part in parts:
+            rates = before.get(part)
+            if rates is None:
+                origin = read_origin(self.path, self._state, *part)
+                rates = np.where(origin >= 0, factor, 1.0).astype(np.float32)
+            self.rates[part] = rates
 
     def _refresh(self, step: BucketTask) -> None:
         """Bring rows and operators of a bucket up to date, where a device trains them."""

@@ -1,147 +1,302 @@
-"""The training loop: epochs of units of buckets, a checkpoint after each unit."""
+"""The training of embeddings: units of buckets, and what follows an epoch of them.
 
-import contextlib
+:class:`~graphsys.training.loop.TrainingLoop` is the loop. :class:`EmbeddingLoop` says what
+evaluation, early stopping and checkpoints are, wherever buckets are trained;
+:class:`EmbeddingTrainer` trains them in this process.
+"""
+
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from graphsys.core.errors import StorageFullError
+from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
+from graphsys.embedding import checkpoints
 from graphsys.embedding import run as runs
+from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.context import EmbeddingContext
+from graphsys.embedding.data.held_out_split import HELD_OUT, GraphWithHeldOut
 from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
-from graphsys.embedding.rows.table_files import Floats, Table
-from graphsys.embedding.training.backend import Backend
-from graphsys.embedding.training.bucket_trainer import BucketWork
+from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.embedding.training.bucket_trainer import BucketTrainer, BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
-from graphsys.embedding.training.hook import Hook
+from graphsys.embedding.training.drift import drift
+from graphsys.embedding.training.edge_sets import choose_edges
 from graphsys.embedding.training.stats import EmbeddingStats
+from graphsys.embedding.training.unit_log import UnitLog
+from graphsys.embedding.training_log import TrainingLog
+from graphsys.storage.grouped.merged_view import stored_graph
+from graphsys.training.callbacks import Callback, Step
+from graphsys.training.loop import TrainingLoop
+
+HELD_OUT_LOSS = "held_out_loss"
+_LOWER_IS_BETTER = frozenset({"mr", HELD_OUT_LOSS})
 
 
-@contextlib.contextmanager
-def explained_full_disk(path: Path) -> Iterator[None]:
-    """Say what a full disk leaves behind.
-
-    Args:
-        path: The run's folder.
-    """
-    try:
-        yield
-    except StorageFullError as err:
-        raise StorageFullError(
-            f"{err}; the last checkpoint of {path} is whole: go on with --resume"
-        ) from err
-
-
-class EmbeddingTrainer:
-    """Carries a checkpoint to the end.
+class EmbeddingLoop(TrainingLoop):
+    """What follows an epoch, and what a run is at its end.
 
     Args:
         context: The training, with the checkpoint to go on from.
-        hooks: Called before every bucket, after every unit and after every epoch.
+        callbacks: Called after those that the settings ask for.
+        log: The run's log; None for no lines.
+    """
+
+    config: EmbeddingConfig
+    state: runs.EmbeddingRunState
+
+    def __init__(
+        self,
+        context: EmbeddingContext,
+        callbacks: Sequence[Callback],
+        log: TrainingLog | None,
+    ) -> None:
+        config, state = context.config, context.state
+        own: list[Callback] = []
+        if config.numbers:
+            from graphsys.embedding.training.numbers import Numbers  # torch
+
+            own.append(Numbers())
+        if config.tensorboard:
+            from graphsys.training.tensorboard import TensorBoard  # torch
+
+            own.append(TensorBoard(context.path, state.epoch))
+        super().__init__(context.path, context.graph, config, state, [*own, *callbacks])
+        self.context, self.log = context, log
+
+    def run(self, progress: Progress) -> None:
+        """Train to the end; then measure the drift since the run that this began with."""
+        super().run(progress)
+        prune_best(self.context.path, self.config, self.state)
+        if self.config.init_from is not None:
+            try:
+                trained = Embeddings(self.context.path, graph=self.context.graph)
+                self.state.metrics["drift"] = drift(self.config.init_from, trained)
+            except (ConfigError, CorruptStoreError):
+                return  # that run or its graph is gone, as after a resume much later
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Epochs completed, and units of the next one."""
+        return self.state.epoch, self.state.unit
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or early stopping has ended the training."""
+        return self.state.epoch >= self.config.epochs or self.state.is_stopped
+
+    @property
+    def curves(self) -> dict[str, float]:
+        """Numbers of the last epoch, for TensorBoard."""
+        if not self.state.losses:
+            return {}
+        return {"loss": self.state.losses[-1], "seconds": self.state.seconds}
+
+    def close_interrupted_epoch(self) -> None:
+        """Evaluate a checkpoint that was made at the end of an epoch, and not evaluated."""
+        if self.state.unit == 0 and self.state.closed_epochs < self.state.epoch:
+            self.close_epoch()
+
+    def end_epoch(self) -> None:
+        """Count an epoch as completed, and write its line."""
+        state = self.state
+        state.end_epoch()
+        facts = {"loss": state.losses[-1]}
+        total, num_edges = state.held_out
+        if num_edges:
+            facts[HELD_OUT_LOSS] = total / num_edges
+            history = state.metrics.setdefault(HELD_OUT_LOSS, [])
+            history.append([state.epoch, total / num_edges])
+            state.held_out = [0.0, 0.0]
+        if self.log is not None:
+            self.log.write("epoch", epoch=state.epoch, **facts)
+
+    def close_epoch(self) -> None:
+        """Evaluate, stop early, and preserve checkpoints, each where it is due.
+
+        All of it is done on a committed checkpoint, and its outcome is committed at once:
+        a kill in between does it again, to the same effect.
+        """
+        config, state = self.config, self.state
+        evaluates = bool(config.eval_every) and state.epoch % config.eval_every == 0
+        by_loss = bool(config.patience) and config.monitor == HELD_OUT_LOSS
+        stays = bool(config.preserve_every) and state.epoch % config.preserve_every == 0
+        needs_checkpoint = evaluates or by_loss or stays
+        if needs_checkpoint:
+            self.checkpoint()
+        super().close_epoch()
+        is_best = False
+        if config.patience and (evaluates or by_loss):
+            is_best = take_value(config, state, self._monitored())
+        state.closed_epochs = state.epoch
+        if is_waiting_over(config, state) and not state.is_stopped:
+            state.is_stopped = True
+            if self.log is not None:
+                self.log.write("stopped", epoch=state.epoch, best=dict(state.best))
+        if not needs_checkpoint:
+            return
+        if stays or is_best:
+            checkpoints.preserve(self.context.path, state)
+        self.commit()
+        prune_best(self.context.path, config, state)
+
+    def evaluate(self) -> Mapping[str, Any] | None:
+        """Evaluate the checkpoint where that is due; return what was measured."""
+        config, state = self.config, self.state
+        if not config.eval_every or state.epoch % config.eval_every:
+            return None
+        from graphsys.embedding.evaluation.evaluate import evaluate
+
+        graph = stored_graph(self.context.graph)
+        if config.eval_split == HELD_OUT:
+            graph = GraphWithHeldOut(graph, config)
+        result = evaluate(
+            self.context.path, split=config.eval_split, graph=graph, breakdown=False
+        )
+        metrics = result["metrics"]
+        names = {"mrr"}
+        if config.patience and config.monitor != HELD_OUT_LOSS:
+            names.add(config.monitor)
+        for name in sorted(names):
+            history = state.metrics.setdefault(f"{config.eval_split}_{name}", [])
+            history.append([state.epoch, metrics[name]])
+        if self.log is not None:
+            split = config.eval_split
+            self.log.write("evaluation", epoch=state.epoch, split=split, metrics=metrics)
+        return {f"{config.eval_split}_{name}": value for name, value in metrics.items()}
+
+    def commit(self) -> None:
+        """Write ``run.json`` anew, after a change of the state alone."""
+        if self.log is not None:
+            self.state.log_bytes = self.log.sync()
+            self.state.log_checksum = self.log.checksum(self.state.log_bytes)
+        runs.commit(self.context.path, self.state)
+
+    def finish(self) -> None:
+        """Commit the run as complete, with the best checkpoint once training is over."""
+        config, state = self.config, self.state
+        if not self.is_saved:
+            self.checkpoint()
+        if config.patience and state.best and self.is_over:
+            best = state.best["epoch"]
+            if best != state.epoch:
+                checkpoints.restore(self.context.path, state, best)
+            state.metrics["best_epoch"] = best
+            state.metrics[f"best_{config.monitor}"] = state.best["value"]
+            state.metrics["stopped_early"] = state.is_stopped
+        state.is_complete = True
+        self.commit()
+        runs.remove_superseded(self.context.path, state)
+
+    def _monitored(self) -> float:
+        """Return the last value of what early stopping watches."""
+        name: str = self.config.monitor
+        if name != HELD_OUT_LOSS:
+            name = f"{self.config.eval_split}_{name}"
+        return float(self.state.metrics[name][-1][1])
+
+
+class Backend(NamedTuple):
+    """Where slices of buckets are trained: on the CPU, or on a device.
+
+    Attributes:
+        files: Given the context.
+        bucket_trainer: Given the context, the partitions in memory, the operators, what
+            makes rows of nodes, and what chooses edges.
+    """
+
+    files: Callable[..., TableFiles] = TableFiles
+    bucket_trainer: Callable[..., BucketTrainer] = BucketTrainer
+
+
+class EmbeddingTrainer(EmbeddingLoop):
+    """Trains units of buckets in this process; a step is a unit.
+
+    Args:
+        context: The training, with the checkpoint to go on from.
+        callbacks: Called while it runs.
+        log: The run's log; None for no lines.
         backend: Where buckets are trained.
     """
 
     def __init__(
         self,
         context: EmbeddingContext,
-        hooks: Sequence[Hook] = (),
+        callbacks: Sequence[Callback] = (),
+        log: TrainingLog | None = None,
         backend: Backend = Backend(),  # noqa: B008  (frozen)
     ) -> None:
-        self.context, self.hooks = context, hooks
-        self.config, self.state = context.config, context.state
-        steps, layout, state = context.steps, context.layout, self.state
+        super().__init__(context, callbacks, log)
+        layout, state = context.layout, context.state
         self.files = backend.files(context)
         self.buffer = PartitionBuffer(self.files, layout.capacity, prefetch=layout.prefetch)
-        self.schedule = self._schedule_of(steps)
+        self.schedule = self._schedule_of(context.steps)
         self.schedule.put_first(state.epoch, state.first_units)
         self.bucket_trainer = backend.bucket_trainer(
             context,
             self.buffer.resident,
             self.files.operators,
             self.files.extras,
-            self._choose_edges,
+            partial(choose_edges, context),
         )
-        self.edges_per_epoch = sum(step.num_edges for step in steps)
+        self.edges_per_epoch = sum(step.num_edges for step in context.steps)
         if state.unit and not state.epoch_edges:  # written before epochs counted theirs
             trained = self.schedule.epoch(state.epoch)[: state.unit]
             state.epoch_edges = sum(step.num_edges for unit in trained for step in unit)
         self.stats = EmbeddingStats(state.metrics, self.buffer, self.files, layout)
-        self._saved_s = self._clock_s = 0.0
+        self._unit_log: UnitLog | None = None
+        if log is not None:
+            self._unit_log = UnitLog(context, log, self.bucket_trainer.measure)
+        self._clock_s = 0.0
+        self._is_begun = False
 
-    def run(self, progress: Progress) -> None:
-        """Train until all epochs are done, or a hook ends it."""
-        state = self.state
-        if state.is_complete:
-            return
-        with explained_full_disk(self.context.path):
-            with self.buffer:
-                self._begin()
-                while self._goes_on():
-                    with span("epoch", epoch=state.epoch):
-                        self._train_epoch(state.epoch, progress)
-                    self._close_epoch()
-                    if self.context.regroup is not None and self._goes_on():
-                        self._regroup(state.epoch)
-                        self._expect(0)
-            self._finish()
-        progress.close()
+    def running(self) -> AbstractContextManager[object]:
+        """Have the buffer open while units are trained."""
+        return self.buffer
 
-    def _begin(self) -> None:
-        state = self.state
-        self._saved_s = self._clock_s = time.monotonic()
-        if state.unit == 0 and state.closed_epochs < state.epoch:
-            self._close_epoch()  # where a run was interrupted
-        if self._goes_on():
-            self._regroup(state.epoch)
-            self._expect(state.unit)
-
-    def _schedule_of(self, steps: list[BucketTask]) -> BucketSchedule:
-        graph = self.context.graph
-        partitions = {name: graph.num_partitions(name) for name in graph.node_types}
-        return BucketSchedule(steps, partitions, self.context.layout, self.config.seed)
-
-    def _regroup(self, epoch: int) -> None:
-        """Have the groups of partitions that an epoch has, where it has its own."""
-        if self.context.regroup is not None:
-            self.buffer.clear()
-            self.bucket_trainer.negatives.hold(())
-            self.schedule = self._schedule_of(self.context.regroup(epoch))
-
-    def _expect(self, unit: int) -> None:
-        """Tell the buffer the units from one on, up to where partitions change groups."""
-        needs = self.schedule.needs(self.state.epoch)
-        self.buffer.expect(needs[self.schedule.stretches(unit)[0]])
-
-    def _goes_on(self) -> bool:
-        return self.state.epoch < self.config.epochs and not self.state.is_stopped
-
-    def _close_epoch(self) -> None:
-        """Do what follows an epoch; a kill before the next commit does it again."""
-        for hook in self.hooks:
-            self.state.is_stopped |= hook.after_epoch(self)
-        self.state.closed_epochs = self.state.epoch
-        if self.state.is_stopped:
-            self.checkpoint()
+    def train_steps(self, progress: Progress) -> Generator[Step]:
+        """Train the units of the current epoch that are left."""
+        state, epoch = self.state, self.state.epoch
         self._clock_s = time.monotonic()  # evaluation is not training
+        self._begin_epoch(epoch)
+        progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
+        schedule = self.schedule.epoch(epoch)
+        turns = {units.start for units in self.schedule.stretches(state.unit)[1:]}
+        for number in range(state.unit, len(schedule)):
+            if number in turns:
+                self.buffer.clear()
+                self._expect(number)
+            trained = self._train_unit(epoch, number, schedule[number], progress)
+            now = time.monotonic()
+            state.seconds += now - self._clock_s
+            self._clock_s = now
+            state.unit = number + 1
+            num_edges = sum(bucket.num_edges for bucket in trained)
+            loss = sum(float(bucket.losses.sum()) for bucket in trained)
+            yield Step(
+                number=number,
+                num_edges=num_edges,
+                loss=loss / max(num_edges, 1),
+                is_last=state.unit == len(schedule),
+                work=trained,
+            )
 
-    def _finish(self) -> None:
-        for hook in self.hooks:
-            hook.after_training(self)
-        self.state.is_complete = True
-        self.commit()
-        runs.remove_superseded(self.context.path, self.state)
+    def end_step(self, step: Step) -> None:
+        """Let the partitions of a unit go."""
+        self.buffer.end_unit(_parts([bucket.step for bucket in step.work]))
 
-    def checkpoint(self) -> None:
-        """Make everything trained so far durable.
+    def end_epoch(self) -> None:
+        """Count an epoch as completed, with how far it read, wrote and computed at once."""
+        super().end_epoch()
+        self.stats.end_epoch(self.state.epoch, self.state.metrics)
 
-        Raises:
-            StorageFullError: The disk is full; the checkpoint before stays.
-        """
+    def save(self) -> None:
+        """Write a checkpoint."""
         began = time.monotonic()
         with self.buffer.still(), span("checkpoint"):
             self.buffer.store_dirty()
@@ -151,92 +306,92 @@ class EmbeddingTrainer:
             self.commit()
             self.files.committed()
         self.stats.checkpoint_s += time.monotonic() - began
-        self._saved_s = time.monotonic()
 
-    def commit(self) -> None:
-        """Write ``run.json`` anew, after a change of the state alone."""
-        for hook in self.hooks:
-            hook.before_commit(self)
-        runs.commit(self.context.path, self.state)
+    def _schedule_of(self, steps: list[BucketTask]) -> BucketSchedule:
+        graph = self.context.graph
+        partitions = {name: graph.num_partitions(name) for name in graph.node_types}
+        return BucketSchedule(steps, partitions, self.context.layout, self.config.seed)
 
-    @property
-    def rates(self) -> dict[Part, Floats]:
-        """Factors on the learning rates of rows by partition, float32 ``[N]``."""
-        return self.bucket_trainer.rates
-
-    @rates.setter
-    def rates(self, rates: dict[Part, Floats]) -> None:
-        self.bucket_trainer.rates = rates
-
-    @property
-    def tables(self) -> Mapping[Part, Table]:
-        """Rows and state of the partitions in memory."""
-        return self.buffer.resident
-
-    @property
-    def operators(self) -> Mapping[str, Floats]:
-        """Parameters and state of every edge type's operators."""
-        return self.files.operators
-
-    def gradients(self, work: BucketWork) -> dict[str, Floats]:
-        """Return gradients of a batch of a bucket whose partitions are in memory."""
-        return self.bucket_trainer.gradients(work)
-
-    def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
-        """Return the summed loss of edges of a bucket whose partitions are in memory."""
-        return self.bucket_trainer.measure(step, rows)
-
-    def _train_epoch(self, epoch: int, progress: Progress) -> None:
-        state = self.state
-        progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
-        if self.context.regroup is None and epoch + 1 < self.config.epochs:
+    def _begin_epoch(self, epoch: int) -> None:
+        """Tell the buffer what is to come, in the groups of partitions of this epoch."""
+        regroup = self.context.regroup
+        if regroup is not None:
+            self.buffer.clear()
+            self.bucket_trainer.negatives.hold(())
+            self.schedule = self._schedule_of(regroup(epoch))
+        if regroup is not None or not self._is_begun:
+            self._expect(self.state.unit)
+        if regroup is None and epoch + 1 < self.config.epochs:
             self.buffer.expect(self.schedule.needs(epoch + 1))
-        schedule = self.schedule.epoch(epoch)
-        turns = {units.start for units in self.schedule.stretches(state.unit)[1:]}
-        for number in range(state.unit, len(schedule)):
-            if number in turns:
-                self.buffer.clear()
-                self._expect(number)
-            unit = schedule[number]
-            wanted = self._begin_unit(epoch, unit)
-            with self.buffer.overlap.working():
-                trained = self.bucket_trainer.train(epoch, unit, progress)
-            self._end_unit(epoch, trained, wanted)
-            now = time.monotonic()
-            state.seconds += now - self._clock_s
-            self._clock_s = now
-            state.unit = number + 1
-            if state.unit == len(schedule):
-                state.end_epoch()
-                self.stats.end_epoch(state.epoch, state.metrics)
-            for hook in self.hooks:
-                hook.after_unit(self)
-            due = now - self._saved_s >= self.config.checkpoint_seconds
-            if due or state.epoch == self.config.epochs:
-                self.checkpoint()
+        self._is_begun = True
 
-    def _begin_unit(self, epoch: int, unit: list[BucketTask]) -> set[Part]:
-        """Have a unit's partitions in memory; return which."""
-        wanted = {part for step in unit for part in (step.src, step.dst)}
-        count("partitions_wanted", len(wanted))
+    def _expect(self, unit: int) -> None:
+        """Tell the buffer the units from one on, up to where partitions change groups."""
+        needs = self.schedule.needs(self.state.epoch)
+        self.buffer.expect(needs[self.schedule.stretches(unit)[0]])
+
+    def _train_unit(
+        self, epoch: int, number: int, unit: list[BucketTask], progress: Progress
+    ) -> list[BucketWork]:
+        """Train a unit once its partitions are in memory, and count its edges."""
+        count("partitions_wanted", len(_parts(unit)))
         self.buffer.begin_unit(self.schedule.always(unit))
-        for hook in self.hooks:
-            hook.before_unit(self, epoch, unit)
-        return wanted
-
-    def _end_unit(self, epoch: int, trained: list[BucketWork], wanted: set[Part]) -> None:
-        """Count what was trained, and let its partitions go."""
-        for hook in self.hooks:
-            hook.unit_trained(self, epoch, trained)
-        self.buffer.end_unit(wanted)
+        if self._unit_log is not None:
+            self._unit_log.begin(unit)
+        with self.buffer.overlap.working():
+            trained = self.bucket_trainer.train(epoch, unit, progress)
+        if self._unit_log is not None:
+            self._unit_log.end(epoch, number, trained)
         for bucket in trained:
             self.state.count(bucket.num_edges, float(bucket.losses.sum()))
             parts = (bucket.step.src, bucket.step.dst)
             count("edges", bucket.num_edges, parts=parts)
+        return trained
 
-    def _choose_edges(
-        self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
-    ) -> npt.NDArray[np.uint32]:
-        for hook in self.hooks:
-            order = hook.before_bucket(self, epoch, step, order)
-        return order
+
+def _parts(unit: list[BucketTask]) -> set[Part]:
+    """Return the partitions that a unit trains."""
+    return {part for step in unit for part in (step.src, step.dst)}
+
+
+def take_value(
+    config: EmbeddingConfig, state: runs.EmbeddingRunState, value: float
+) -> bool:
+    """Compare a new value of the metric with the best; return whether it is better.
+
+    A value that is no number is never better. Bookkeeping is in ``state.best``: ``epoch``,
+    ``value``, and ``waited``, the evaluations since then.
+
+    Args:
+        config: ``monitor`` and ``min_improvement``.
+        state: The run's state, at the end of the epoch that was evaluated; changed.
+        value: The metric.
+    """
+    best = state.best
+    sign = -1.0 if config.monitor in _LOWER_IS_BETTER else 1.0
+    gain = sign * (value - best["value"]) if best else float("inf")
+    is_better = value == value and (not best or gain > config.min_improvement)
+    if is_better:
+        state.best = {"epoch": state.epoch, "value": float(value), "waited": 0}
+    elif best:
+        best["waited"] += 1
+    return is_better
+
+
+def is_waiting_over(config: EmbeddingConfig, state: runs.EmbeddingRunState) -> bool:
+    """Return whether the metric has not improved for ``patience`` evaluations."""
+    return bool(state.best) and state.best["waited"] >= config.patience > 0
+
+
+def prune_best(path: Path, config: EmbeddingConfig, state: runs.EmbeddingRunState) -> None:
+    """Remove best checkpoints of before, but none that was to be preserved.
+
+    The best checkpoint of a run that is over is the run itself.
+    """
+    if not config.patience:
+        return
+    is_over = state.is_complete and (state.is_stopped or state.epoch >= config.epochs)
+    keep = {state.best["epoch"]} if state.best and not is_over else set()
+    if config.preserve_every:
+        keep |= set(range(0, state.epoch + 1, config.preserve_every))
+    checkpoints.prune(path, keep)

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.part_specs import SAMPLERS, SamplerSpec
-from graphsys.gnn.settings import GnnSettings
 from graphsys.sampling import LaborSampler, NeighborSampler, TemporalSampler
 from graphsys.sampling.adjacency import NeighborRows
 
 
-def _neighbor(rows: Sequence[NeighborRows], config: GnnSettings) -> NeighborSampler:
+def _neighbor(rows: Sequence[NeighborRows], config: GnnConfig) -> NeighborSampler:
     return NeighborSampler(
         rows,
         config.hop_fanouts,
@@ -19,13 +19,13 @@ def _neighbor(rows: Sequence[NeighborRows], config: GnnSettings) -> NeighborSamp
     )
 
 
-def _labor(rows: Sequence[NeighborRows], config: GnnSettings) -> LaborSampler:
+def _labor(rows: Sequence[NeighborRows], config: GnnConfig) -> LaborSampler:
     return LaborSampler(
         rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed
     )
 
 
-def _temporal(rows: Sequence[NeighborRows], config: GnnSettings) -> TemporalSampler:
+def _temporal(rows: Sequence[NeighborRows], config: GnnConfig) -> TemporalSampler:
     return TemporalSampler(
         rows,
         config.hop_fanouts,

@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,13 +38,13 @@ from graphsys.gnn.training.plan import (
     exceeds,
     learned_bytes,
     make_plan,
-    require_disk,
 )
 from graphsys.gnn.training.trainer import GnnTrainer
 from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.runs import run_folder
-from graphsys.training import run_state
-from graphsys.training.report import TrainReport
+from graphsys.training import checkpoint
+from graphsys.training.callbacks import Callback
+from graphsys.training.report import TrainReport, report_of
 
 _METER_S = 0.1  # seconds between looks at the memory
 
@@ -59,6 +59,7 @@ def train(
     dry_run: bool = False,
     memory: int | str | None = None,
     device: str = "cpu",
+    callbacks: Sequence[Callback] = (),
     progress: Progress = SILENT,
     owners: Owners | None = None,
     on_commit: Callable[[runs.GnnRunState], None] | None = None,
@@ -77,6 +78,7 @@ def train(
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; a plan
             that needs more is refused.
         device: Where to train, ``cpu`` or ``cuda``; a run may go on on another one.
+        callbacks: Called while the training runs, in this order.
         progress: Receives an epoch per stage.
         owners: Who reads which nodes' rows, where several processes train and the config
             says so; see :func:`graphsys.distributed.train_gnn`.
@@ -140,8 +142,8 @@ def train(
         if not process_group.rank:
             kept = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
             held = runs.read_state(kept).files if resume else {}
-            require_disk(out, disk_bytes(context) - sum(held.values()))
-        return _train(out, context, progress, resume=resume, overwrite=overwrite)
+            checkpoint.require_disk(out, disk_bytes(context) - sum(held.values()))
+        return _train(out, context, callbacks, progress, resume=resume, overwrite=overwrite)
 
 
 def build_context(
@@ -292,12 +294,13 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
     Raises:
         ConfigError: There is no run, or a setting is wrong.
     """
-    return run_state.run_config(out, overrides, load_config, check=runs.read_state)
+    return checkpoint.run_config(out, overrides, load_config, check=runs.read_state)
 
 
 def _train(
     out: Path,
     context: GnnContext,
+    callbacks: Sequence[Callback],
     progress: Progress,
     *,
     resume: bool,
@@ -312,20 +315,15 @@ def _train(
                 run_folder.writing(out, resume=resume, overwrite=overwrite)
             )
         state = _open_state(path, context, resume=resume)
-        trainer = GnnTrainer(replace(context, path=path, state=state))
+        trainer = GnnTrainer(replace(context, path=path, state=state), callbacks)
         process_group.broadcast(
             None
         )  # all have read the checkpoint before the next one replaces it
         with MemoryMeter(_METER_S) as meter:
             trainer.run(progress)
-    metrics = dict(state.metrics) | {"peak_memory_bytes": meter.peak_bytes}
-    speed = state.num_edges / state.seconds if state.seconds else 0.0
-    return TrainReport(
-        run=out,
-        epochs=state.epoch,
-        seconds=state.seconds,
-        edges_per_second=speed if math.isfinite(speed) else 0.0,
-        metrics=metrics,
+    report = report_of(out, state)
+    return replace(
+        report, metrics={**report.metrics, "peak_memory_bytes": meter.peak_bytes}
     )
 
 

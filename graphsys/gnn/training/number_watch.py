@@ -10,11 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from graphsys.training.number_tally import Tally
+from graphsys.core.events import count
+from graphsys.training.callbacks import Callback, Step, Training
+from graphsys.training.number_tally import NUMBERS, Tally
 
 
-class NumberWatch:
-    """Counts a network's numbers by hooks, from its making until it is closed.
+class NumberWatch(Callback):
+    """Counts a network's numbers by hooks, from its making until the training ends.
 
     Args:
         network: Its modules, with outputs that are tensors or hold some.
@@ -31,6 +33,17 @@ class NumberWatch:
             if parameter.requires_grad:
                 hook: Any = parameter.register_hook
                 self._handles.append(hook(self._gradient_of(name)))
+
+    def on_step_end(self, training: Training, step: Step) -> None:
+        """Take what was counted into the checkpoint that follows an epoch."""
+        if step.is_last:
+            rows = self.end_epoch()
+            training.state.metrics[NUMBERS] = rows
+            count(NUMBERS, len(rows), epoch=training.epoch, rows=rows)
+
+    def on_train_end(self, training: Training) -> None:
+        """Take the hooks off."""
+        self.close()
 
     def end_epoch(self) -> list[dict[str, Any]]:
         """Return what was counted since the last call, and count anew.

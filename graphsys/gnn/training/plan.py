@@ -2,11 +2,9 @@
 
 import copy
 import itertools
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +13,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from graphsys.core.errors import StorageFullError
 from graphsys.core.memory import (
     MemoryMeter,
-    format_bytes,
     release_free_memory,
     resident_bytes,
 )
@@ -330,21 +326,6 @@ def disk_bytes(context: GnnContext) -> int:
     best = weights if config.keep == "best" and config.eval_every else 0
     rows: int = sum(each.most_bytes for each in network.stored)
     return 2 * (weights + moments + best) + rows
-
-
-def require_disk(out: Path, needed: int) -> None:
-    """Check that a run fits on the disk before it is begun.
-
-    Raises:
-        StorageFullError: It does not.
-    """
-    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise StorageFullError(
-            f"the run takes {format_bytes(needed)} at {out} (two checkpoints) and "
-            f"{format_bytes(free)} is free; free some space or choose another output"
-        )
 
 
 def _input_bytes(batch: Batch) -> int:

@@ -1,17 +1,19 @@
-"""The training loop: epochs of batches, evaluation, the best epoch, checkpoints."""
+"""The training of a network: batches, evaluation, the best epoch, checkpoints."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.events import count, is_recording, span
+from graphsys.core.events import is_recording, span
 from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
+from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.adaptive_prefetch import ADAPTS
 from graphsys.gnn.data.event_batches import EventLoader
@@ -34,82 +36,168 @@ from graphsys.gnn.training.shared_output import SharedOutput, SharingPolicy, ent
 from graphsys.gnn.training.stats import GnnStats
 from graphsys.gnn.training.step import Stepper
 from graphsys.sampling.blocks import Buffers
-from graphsys.training.number_tally import NUMBERS
-from graphsys.training.tensorboard import Board
+from graphsys.training.callbacks import Callback, Step
+from graphsys.training.loop import TrainingLoop
+from graphsys.training.tensorboard import TensorBoard
 
 Ints = npt.NDArray[np.int64]
 
 
-class GnnTrainer:
-    """Carries a checkpoint to the end.
+class GnnTrainer(TrainingLoop):
+    """Trains batches; :class:`~graphsys.training.loop.TrainingLoop` is the loop.
 
     Args:
         context: The training, with the checkpoint to go on from.
+        callbacks: Called after those that the settings ask for, in the first process.
     """
 
-    def __init__(self, context: GnnContext) -> None:
-        self.context, self.config, self.state = context, context.config, context.state
-        self.network, self.process_group = context.network, context.task.process_group
-        self.transfer = context.transfer
+    config: GnnConfig
+    state: runs.GnnRunState
+
+    def __init__(self, context: GnnContext, callbacks: Sequence[Callback] = ()) -> None:
+        self.context, self.process_group = context, context.task.process_group
+        config, state, path = context.config, context.state, context.path
+        is_writer = not self.process_group.rank
+        own: list[Callback] = []
+        if config.numbers and path is not None:
+            own.append(NumberWatch(context.network))
+        if config.tensorboard and path is not None and is_writer:
+            own.append(TensorBoard(path, state.epoch))
+        super().__init__(
+            path if is_writer else None,
+            context.graph,
+            config,
+            state,
+            [*own, *(callbacks if is_writer else ())],
+        )
+        self.network, self.transfer = context.network, context.transfer
         self.stepper = Stepper(context)
-        self.stats = GnnStats(self.state.metrics)
+        self.stats = GnnStats(state.metrics)
         self.loader = self._make_loader()
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
         self._best: runs.Weights | None = None
         self._is_best_saved = True
-        self._saved_s = time.monotonic()
         self._shared: SharedOutput | None = None  # while all evaluate
-        self._turns = SharingPolicy()
-        self.path = path = context.path
+        self._sharing = SharingPolicy()
+        self._curves: dict[str, float] = {}
+        self._is_staged = False
         if path is not None:
-            self.network.stored.open(path, self.state.files, is_writing=True)
-            if self.state.files:
+            self.network.stored.open(path, state.files, is_writing=True)
+            if state.files:
                 self._load(path)
-        if self.process_group.rank:
-            self.path = None  # the first process writes
-        folder = self.path if self.config.tensorboard else None
-        self.board = Board(folder, self.state.epoch)
-        self._numbers = NumberWatch(self.network) if self.config.numbers else None
 
-    def run(self, progress: Progress) -> None:
-        """Train until all epochs are done or valid gets no better.
+    @property
+    def position(self) -> tuple[int, int]:
+        """Epochs completed, and batches of the next one."""
+        return self.state.epoch, self.state.batch
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or evaluations get no better."""
+        state, patience = self.state, self.config.patience
+        since_best = state.epoch - state.best_epoch
+        is_waiting_over = patience and state.best_epoch and since_best >= patience
+        return state.epoch >= self.config.epochs or bool(is_waiting_over)
+
+    @property
+    def curves(self) -> dict[str, float]:
+        """Numbers of the last epoch, for TensorBoard."""
+        return self._curves
+
+    def is_stopping(self, *, within_epoch: bool = False) -> bool:
+        """Return what the first process says, which calls callbacks; after epochs alone."""
+        if self.process_group.world_size == 1:
+            return self._is_stopping
+        return not within_epoch and bool(self.process_group.broadcast(self._is_stopping))
+
+    def train_steps(self, progress: Progress) -> Generator[Step]:
+        """Train the batches of the current epoch that are left."""
+        state, epoch = self.state, self.state.epoch
+        seeds = epoch_seeds(self.context.task, self.config, epoch)
+        if not self.config.is_full_batch:
+            progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
+        elif not self._is_staged:
+            progress.stage("train", self.config.epochs - epoch, "epochs")
+        self._is_staged = True
+        began, began_cpu = time.monotonic(), time.process_time()
+        for batch in self.batches(epoch, seeds):
+            with explained(self.config, batch):
+                loss = self.train_batch(epoch, batch, len(seeds))
+            size = self.context.task.num_terms(batch)
+            state.loss_sum += loss * size
+            state.num_seeds += size
+            state.num_edges += self.stepper.num_edges
+            progress.advance(1, loss=loss)
+            state.batch = batch.number + 1
+            now = time.monotonic()
+            state.seconds += now - began
+            self.stats.wall_s += now - began
+            state.cpu_seconds += time.process_time() - began_cpu
+            yield Step(
+                number=batch.number,
+                num_edges=self.stepper.num_edges,
+                loss=loss,
+                is_last=state.batch == len(seeds),
+                can_pause=self.stepper.is_at_step(state.batch, len(seeds)),
+                work=batch,
+            )
+            began, began_cpu = time.monotonic(), time.process_time()
+
+    def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
+        """Learn from a batch; return its mean loss.
 
         Raises:
             TrainingFailedError: The loss is not a number.
-            BudgetError: A batch does not fit into memory.
-            StorageFullError: A checkpoint cannot be written; the one before stays.
         """
-        state, config = self.state, self.config
-        self._saved_s = time.monotonic()
-        first = state.epoch
-        while not state.is_complete:
-            epoch = state.epoch
-            seeds = epoch_seeds(self.context.task, config, epoch)
-            if not config.is_full_batch:
-                progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
-            elif epoch == first:
-                progress.stage("train", config.epochs - first, "epochs")
-            with span("epoch", epoch=epoch):
-                self._train_epoch(epoch, seeds, progress)
-            if config.eval_every and state.epoch % config.eval_every == 0:
-                self._evaluate()
-            state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
-            if state.is_complete:
-                read = self.context.features.figures()
-                state.metrics.update(self.stats.of_group(self.process_group, read))
-            if state.is_complete or self._is_due():
-                self.checkpoint()
-        if self._numbers is not None:
-            self._numbers.close()
-        self.board.close()
-        progress.close()
+        if is_recording():
+            tell_batch(batch, is_first=not self.stats.num_batches)
+        with self.stats.overlap.working():
+            value, times = self.stepper.train(epoch, batch, num_batches)
+        self.stats.add(batch, times)
+        return value
 
-    def checkpoint(self) -> None:
-        """Make everything trained so far durable.
+    def end_step(self, step: Step) -> None:
+        """Let others be made in the memory of a batch."""
+        self.loader.release(step.work)
 
-        Raises:
-            StorageFullError: The disk is full; the checkpoint before stays.
-        """
+    def end_epoch(self) -> None:
+        """Count an epoch as completed."""
+        state = self.state
+        state.losses.append(state.loss_sum / max(state.num_seeds, 1))
+        state.metrics["loss"] = state.losses[-1]
+        state.loss_sum, state.num_seeds, state.batch = 0.0, 0, 0
+        state.epoch += 1
+        rate = self.stepper.optimizer.param_groups[0]["lr"]
+        self._curves = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
+        self._curves |= self.stats.end_epoch(state.epoch, state.metrics)
+
+    def evaluate(self) -> Mapping[str, Any] | None:
+        """Evaluate where that is due, and keep the weights if they are the best so far."""
+        state, config, metric = self.state, self.config, self.context.task.metric
+        if not config.eval_every or state.epoch % config.eval_every:
+            return None
+        began = time.monotonic()
+        with span("evaluate"):
+            found = self._evaluated()
+        if found is None:
+            return None
+        self.stats.evaluate_s += time.monotonic() - began
+        times = [state.seconds, state.cpu_seconds]
+        state.history.append([float(state.epoch), *found, *times])
+        value = -found[0] if config.monitor == "loss" else found[1]
+        if not state.best_epoch or value > state.best_value:
+            state.best_epoch, state.best_value = state.epoch, value
+            state.metrics["best_epoch"] = state.epoch
+            state.metrics["valid_loss"], state.metrics[f"valid_{metric}"] = found
+            if config.keep == "best":
+                self._best, self._is_best_saved = _copy(self.network), False
+                if self.path is not None:
+                    self.network.stored.hold_best(state.epoch)
+        split = config.eval_split
+        return {f"{split}_loss": found[0], f"{split}_{metric}": found[1]}
+
+    def save(self) -> None:
+        """Write a checkpoint, in the first process."""
         if self.path is None:
             return
         self.stats.update(self.state.metrics)
@@ -125,7 +213,13 @@ class GnnTrainer:
             if self.context.on_commit is not None:
                 self.context.on_commit(self.state)
         self._is_best_saved = True
-        self._saved_s = time.monotonic()
+
+    def finish(self) -> None:
+        """Commit the run as complete, with what all processes did."""
+        self.state.is_complete = True
+        read = self.context.features.figures()
+        self.state.metrics.update(self.stats.of_group(self.process_group, read))
+        self.checkpoint()
 
     @explained_whole()
     def output(self, node_type: str, nodes: Ints) -> torch.Tensor:
@@ -147,55 +241,6 @@ class GnnTrainer:
             entries=entries_within(context) if is_one else entries_shared(context),
         )
         return torch.from_numpy(rows)
-
-    def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
-        """Learn from a batch; return its mean loss.
-
-        Raises:
-            TrainingFailedError: The loss is not a number.
-        """
-        if is_recording():
-            tell_batch(batch, is_first=not self.stats.num_batches)
-        with self.stats.overlap.working():
-            value, times = self.stepper.train(epoch, batch, num_batches)
-        self.stats.add(batch, times)
-        return value
-
-    def _train_epoch(self, epoch: int, seeds: Seeds, progress: Progress) -> None:
-        state = self.state
-        began, began_cpu = time.monotonic(), time.process_time()
-        for batch in self.batches(epoch, seeds):
-            with explained(self.config, batch):
-                loss = self.train_batch(epoch, batch, len(seeds))
-            size = self.context.task.num_terms(batch)
-            state.loss_sum += loss * size
-            state.num_seeds += size
-            state.num_edges += self.stepper.num_edges
-            self.loader.release(batch)
-            progress.advance(1, loss=loss)
-            now = time.monotonic()
-            state.seconds += now - began
-            self.stats.wall_s += now - began
-            began, state.batch = now, batch.number + 1
-            state.cpu_seconds += time.process_time() - began_cpu
-            is_between = self.stepper.is_at_step(state.batch, len(seeds))
-            if state.batch < len(seeds) and is_between and self._is_due():
-                self.checkpoint()
-                began = time.monotonic()
-            began_cpu = time.process_time()
-        state.losses.append(state.loss_sum / max(state.num_seeds, 1))
-        state.metrics["loss"] = state.losses[-1]
-        state.loss_sum, state.num_seeds, state.batch = 0.0, 0, 0
-        state.epoch += 1
-        rate = self.stepper.optimizer.param_groups[0]["lr"]
-        scalars = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
-        scalars |= self.stats.end_epoch(state.epoch, state.metrics)
-        self.board.write(state.epoch, scalars)
-        if self._numbers is not None:
-            rows = self._numbers.end_epoch()
-            state.metrics[NUMBERS] = rows
-            count(NUMBERS, len(rows), epoch=epoch, rows=rows)
-            self.board.write_numbers(state.epoch, rows)
 
     def batches(self, epoch: int, seeds: Seeds) -> Iterator[Batch]:
         """Yield the batches of an epoch that are still to be trained."""
@@ -246,36 +291,12 @@ class GnnTrainer:
         with explained(self.config, batch):
             self.transfer.send(batch, self.network.stored)
 
-    def _evaluate(self) -> None:
-        began = time.monotonic()
-        with span("evaluate"):
-            found = self._watched()
-        if found is None:
-            return
-        state, metric = self.state, self.context.task.metric
-        self.stats.evaluate_s += time.monotonic() - began
-        times = [state.seconds, state.cpu_seconds]
-        state.history.append([float(state.epoch), *found, *times])
-        split = self.config.eval_split
-        watched = {f"{split}_loss": found[0], f"{split}_{metric}": found[1]}
-        self.board.write(state.epoch, watched)
-        is_loss = self.config.monitor == "loss"
-        value = -found[0] if is_loss else found[1]
-        if not state.best_epoch or value > state.best_value:
-            state.best_epoch, state.best_value = state.epoch, value
-            state.metrics["best_epoch"] = state.epoch
-            state.metrics["valid_loss"], state.metrics[f"valid_{metric}"] = found
-            if self.config.keep == "best":
-                self._best, self._is_best_saved = _copy(self.network), False
-                if self.path is not None:
-                    self.network.stored.hold_best(state.epoch)
-
-    def _watched(self) -> tuple[float, float] | None:
+    def _evaluated(self) -> tuple[float, float] | None:
         """Return what the first process found by looking at a split."""
         group, began = self.process_group, time.monotonic()
         own: tuple[float, float] | None = None
         is_shared = SharedOutput.is_for(self.context) and group.broadcast(
-            self._turns.next()
+            self._sharing.next()
         )
         if is_shared:
             self._shared = SharedOutput(self.context)
@@ -290,18 +311,9 @@ class GnnTrainer:
                 self._shared.end()
         finally:
             self._shared = None
-        self._turns.tell(time.monotonic() - began, is_shared=is_shared)
+        self._sharing.tell(time.monotonic() - began, is_shared=is_shared)
         found: tuple[float, float] | None = group.broadcast(own)
         return found
-
-    def _is_out_of_patience(self) -> bool:
-        state, patience = self.state, self.config.patience
-        return bool(
-            patience and state.best_epoch and state.epoch - state.best_epoch >= patience
-        )
-
-    def _is_due(self) -> bool:
-        return time.monotonic() - self._saved_s >= self.config.checkpoint_seconds
 
     def _load(self, path: Path) -> None:
         weights = runs.load(path, self.state, "weights")

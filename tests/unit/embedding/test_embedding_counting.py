@@ -12,7 +12,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, cut_bucket
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
-from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.edge_sets import list_steps
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import DST, SRC, Negatives
 from graphsys.kernels.cpu.embedding.bags import PLAIN

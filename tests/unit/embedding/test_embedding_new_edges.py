@@ -8,7 +8,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.data.id_join import match_ids
-from graphsys.embedding.training.hooks.incremental import KnownEdges
+from graphsys.embedding.training.incremental import KnownEdges
 from graphsys.storage import Graph
 from tests.unit.embedding.triple_graphs import TRIPLE, Triples, read_triples, write
 

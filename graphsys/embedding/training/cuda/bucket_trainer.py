@@ -13,11 +13,11 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, Part
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.table_files import Table, TableFiles
-from graphsys.embedding.training.backend import Backend
 from graphsys.embedding.training.bucket_trainer import BucketTrainer, BucketWork
 from graphsys.embedding.training.cuda.support import require_supported
 from graphsys.embedding.training.cuda.trainer import DeviceTrainer
 from graphsys.embedding.training.objective import objective_of
+from graphsys.embedding.training.trainer import Backend
 from graphsys.kernels.cpu.embedding.calls import Objective
 
 

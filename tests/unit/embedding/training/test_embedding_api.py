@@ -145,13 +145,13 @@ def test_only_the_partitions_of_the_unit_are_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = []
-    end_unit = EmbeddingTrainer._end_unit
+    end_step = EmbeddingTrainer.end_step
 
     def watch(self: EmbeddingTrainer, *args: Any) -> None:
-        end_unit(self, *args)
+        end_step(self, *args)
         held.append(len(self.buffer.resident))
 
-    monkeypatch.setattr(EmbeddingTrainer, "_end_unit", watch)
+    monkeypatch.setattr(EmbeddingTrainer, "end_step", watch)
     with recording() as recorder:
         train(make_ring(4), short(ring_config, checkpoint_seconds=60.0), tmp_path / "run")
     assert max(held) <= 3  # one to spare

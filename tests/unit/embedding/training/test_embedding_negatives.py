@@ -13,7 +13,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, cut_bucket
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
-from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.edge_sets import list_steps
 from graphsys.embedding.training.negative_tables import layout, require_sound
 from graphsys.embedding.training.negatives import DST, SRC, Negatives
 from graphsys.kernels.cpu.embedding import negatives as kernels

@@ -201,7 +201,7 @@ MEASURED = """
     from graphsys.embedding.run import EmbeddingRunState, describe_graph
     from graphsys.embedding.training.plan import Planner
     from graphsys.embedding.data.schedule import Layout
-    from graphsys.embedding.training.hooks.edge_sets import list_steps
+    from graphsys.embedding.training.edge_sets import list_steps
 
     folder = Path(sys.argv[1])
     graph = graphsys.open(folder / "graph")

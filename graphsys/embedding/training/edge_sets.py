@@ -18,7 +18,8 @@ from graphsys.embedding.data.edge_selection import (
 )
 from graphsys.embedding.data.schedule import BucketTask, inside_out
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.training.hooks.incremental import read_new_edges
+from graphsys.embedding.training.incremental import read_new_edges
+from graphsys.embedding.training.warm_start import with_inherited_rates
 from graphsys.storage.grouped.pair_view import PairGraph
 from graphsys.storage.reader import GraphReader as Graph
 
@@ -72,6 +73,49 @@ def only_new(context: EmbeddingContext) -> list[BucketTask]:
         if chosen is not None and len(chosen):
             result.append(replace(step, num_edges=len(chosen)))
     return result
+
+
+def settled(context: EmbeddingContext) -> EmbeddingContext:
+    """Return what is trained, once a warm start is done: new edges, inherited rates.
+
+    Raises:
+        ConfigError: All new edges are held out.
+    """
+    config = context.config
+    if config.train_only == "new":
+        context = replace(context, steps=only_new(context))
+        if not context.steps:
+            raise ConfigError(
+                f"train_only: all new edges of {context.graph.path} are held out by "
+                f"eval_fraction, {config.eval_fraction}; append more, or train all"
+            )
+    if config.init_factor != 1.0:
+        known = context.state.warm["relations"]
+        model = with_inherited_rates(context.model, known, config.init_factor)
+        context = replace(context, model=model)
+    return context
+
+
+def choose_edges(
+    context: EmbeddingContext, epoch: int, step: BucketTask, order: Rows
+) -> Rows:
+    """Choose the edges of a bucket: none held out, none of other parts, only new ones.
+
+    Args:
+        context: The training.
+        epoch: Epochs completed.
+        step: The bucket.
+        order: Positions in the bucket, uint32.
+
+    Returns:
+        Those that are trained; ``order`` itself for all.
+    """
+    name, only = context.model[step.edge_type].name, None
+    if context.config.train_only == "new":
+        only = read_new_edges(context.path, context.state, name, step.split, step.bucket)
+    held = held_out_of(context.config, name, step, len(order))
+    chosen = edges_to_train(len(order), held, step.part, only)
+    return order if chosen is None else chosen
 
 
 def held_out_of(

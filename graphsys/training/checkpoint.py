@@ -1,12 +1,15 @@
-"""The state and the settings of a run's folder, as both trainers read and write them."""
+"""A run's folder as both trainers read and write it: its checkpoint and its settings."""
 
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from graphsys.core.checksums import digest
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
-from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
+from graphsys.core.memory import format_bytes
 from graphsys.storage.manifest_check import build
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, RUN_NAME
@@ -104,3 +107,35 @@ def run_config(
     if check is not None:
         check(folder)
     return load_config(file=folder / CONFIG_NAME, overrides=overrides)
+
+
+def require_disk(out: Path, needed: int) -> None:
+    """Check that two checkpoints fit on the disk before a run is begun.
+
+    Raises:
+        StorageFullError: They do not.
+    """
+    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise StorageFullError(
+            f"the run takes {format_bytes(needed)} at {out} (two checkpoints) and "
+            f"{format_bytes(free)} is free; free some space or choose another output"
+        )
+
+
+@contextmanager
+def explained_full_disk(path: Path | None) -> Iterator[None]:
+    """Say what a full disk leaves behind.
+
+    Args:
+        path: The run's folder; None where this process writes none.
+    """
+    try:
+        yield
+    except StorageFullError as err:
+        if path is None:
+            raise
+        raise StorageFullError(
+            f"{err}; the last checkpoint of {path} is whole: go on with --resume"
+        ) from err

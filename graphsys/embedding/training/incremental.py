@@ -24,7 +24,7 @@ from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.edge_selection import EdgePart
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.run import EmbeddingRunState, find_file, read_array
-from graphsys.embedding.training.hooks.warm_start import origin_file
+from graphsys.embedding.training.warm_start import origin_file
 from graphsys.storage.manifest import file_name
 from graphsys.storage.reader import GraphReader as Graph
 from graphsys.storage.views import EdgeBucket

@@ -10,11 +10,12 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.errors import ConfigError
+from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.training.bucket_trainer import BucketTrainer
-from graphsys.embedding.training.hooks import supervision
 from graphsys.storage import Graph
+from graphsys.training.loop import TrainingLoop
 from graphsys.training.tensorboard import FOLDER
 
 MakeRing = Callable[[int], Graph]
@@ -59,22 +60,19 @@ def test_nobody_looks_where_nobody_asked(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hooks: list[str] = []
-    plain = supervision.with_hooks
+    seen: list[object] = []
+    run = TrainingLoop.run
 
-    def spied(*arguments: object) -> object:
-        context, found = plain(*arguments)  # type: ignore[arg-type]
-        hooks.extend(type(hook).__name__ for hook in found)
-        return context, found
+    def spied(self: TrainingLoop, progress: Progress) -> None:
+        seen.extend(self.callbacks)
+        run(self, progress)
 
-    monkeypatch.setattr(supervision, "with_hooks", spied)
+    monkeypatch.setattr(TrainingLoop, "run", spied)
     monkeypatch.setattr(BucketTrainer, "gradients", None)
-    monkeypatch.delitem(
-        sys.modules, "graphsys.embedding.training.hooks.numbers", raising=False
-    )
+    monkeypatch.delitem(sys.modules, "graphsys.embedding.training.numbers", raising=False)
     train(make_ring(1), dataclasses.replace(ring_config, epochs=1), tmp_path / "run")
-    assert hooks == ["Selection", "Watch", "EpochEnd"]
-    assert "graphsys.embedding.training.hooks.numbers" not in sys.modules
+    assert seen == []
+    assert "graphsys.embedding.training.numbers" not in sys.modules
 
 
 def test_rows_of_16_bits_have_values_and_no_gradient(

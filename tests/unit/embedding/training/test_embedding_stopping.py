@@ -6,7 +6,7 @@ import pytest
 from graphsys.core.errors import ConfigError
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import EmbeddingRunState
-from graphsys.embedding.training.hooks.stopping import is_waiting_over, take_value
+from graphsys.embedding.training.trainer import is_waiting_over, take_value
 
 
 def walk(values: list[float], **settings: Any) -> tuple[EmbeddingRunState, list[int]]:

@@ -1,1 +1,0 @@
-"""What happens around the loop: evaluation, early stopping, warm starts, checkpoints."""
