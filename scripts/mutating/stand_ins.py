@@ -90,6 +90,21 @@ def _atomic_or(array: Any, index: Any, bits: Any) -> Any:
     return old
 
 
+def _claimed_rows(bounds: Any, counter: Any) -> Any:
+    for chunk in _claimed_range(0, len(bounds) - 1, 1, counter):
+        yield from range(bounds[chunk], bounds[chunk + 1])
+
+
+def _claimed_words(bounds: Any, counter: Any) -> Any:
+    for chunk in _claimed_range(0, len(bounds) - 1, 1, counter):
+        yield from range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6)
+
+
+def _claimed_range(first: Any, stop: Any, block: Any, counter: Any) -> Any:
+    while (begin := first + int(_atomic_add(counter, 0, block))) < stop:
+        yield from range(begin, min(begin + block, stop))
+
+
 def _copy_bytes(target: Any, source: Any, num_bytes: Any) -> None:
     ctypes.memmove(int(target), int(source), int(num_bytes))
 
@@ -206,6 +221,9 @@ STAND_INS: dict[str, Callable[..., Any]] = {
     "yield_processor": lambda: 0,
     "atomic_add": _atomic_add,
     "atomic_or": _atomic_or,
+    "claimed_rows": _claimed_rows,
+    "claimed_words": _claimed_words,
+    "claimed_range": _claimed_range,
     "lowest_bit": lambda word: (int(word) & -int(word)).bit_length() - 1,
     "num_bits": lambda word: int(word).bit_count(),
     "_begin": _begin,

@@ -28,6 +28,7 @@ import numpy as np
 
 from graphsys.kernels.cpu.atomics import atomic_add, compare_exchange
 from graphsys.kernels.cpu.bits import has_bit, lowest_bit, set_bit, set_bit_atomic
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.cpu.node_lists import append_buffer
 from graphsys.kernels.cpu.rows.row_mode import row_mode
 from graphsys.kernels.jit import inline_jit, jit

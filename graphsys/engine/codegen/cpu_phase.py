@@ -5,12 +5,7 @@ from graphsys.engine.codegen.lowered import EDGE_COLUMNS
 from graphsys.engine.codegen.phase import PhaseText
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text
 
-CHUNKS = (
-    "while True:",
-    "    c = atomic_add(counter, 0, 1)",
-    "    if c >= len(bounds) - 1:",
-    "        break",
-)
+CHUNKS = ("for c in claimed_range(0, len(bounds) - 1, 1, counter):",)
 """The head of a loop over chunks, which threads take one after the other."""
 
 _MEMBERS = (
@@ -27,14 +22,13 @@ but the last."""
 
 _LISTED_CHUNKS = (
     "fresh = np.empty(512, dtype=np.int64)",
-    "while True:",
-    "    c = atomic_add(counter, 0, 1)",
-    "    if c >= num_chunks:",
-    "        break",
+    "for c in claimed_range(0, num_chunks, 1, counter):",
     "    low, high = np.int64(c) * 512, min(np.int64(c) * 512 + 512, num_listed)",
     "    if not listed:",
     "        low, high = bounds[c], bounds[c + 1]",
 )
+
+_LISTED = "for k in claimed_range(0, num_listed, 64, counter):"
 
 
 class CpuPhaseText(PhaseText):
@@ -258,32 +252,27 @@ class CpuPhaseText(PhaseText):
             "counter", "nodes", "num_listed", "begins", "ends", "indices", "row_base"
         )
         kernel.use("column_base", "acc_0", "touched", "touched_list", "cursor")
-        kernel.add(
-            1, "buffer = np.empty(1024, dtype=np.int64)", "filled = 0", "while True:"
-        )
-        kernel.add(2, "begin = atomic_add(counter, 0, 64)")
-        kernel.add(2, "if begin >= num_listed:", "    break")
-        kernel.add(2, "for k in range(begin, min(begin + 64, num_listed)):")
-        kernel.add(3, "u = np.int64(nodes[k]) - row_base")
+        kernel.add(1, "buffer = np.empty(1024, dtype=np.int64)", "filled = 0", _LISTED)
+        kernel.add(2, "u = np.int64(nodes[k]) - row_base")
         if phase.kind == "node":
-            kernel.add(3, *self.sent_lines(kernel))
-        kernel.add(3, *self.shift_lines(kernel, "u"))
-        kernel.add(3, "for e in range(np.int64(begins[u]), np.int64(ends[u])):")
-        kernel.add(4, "v = indices[e]")
+            kernel.add(2, *self.sent_lines(kernel))
+        kernel.add(2, *self.shift_lines(kernel, "u"))
+        kernel.add(2, "for e in range(np.int64(begins[u]), np.int64(ends[u])):")
+        kernel.add(3, "v = indices[e]")
         accepts = phase.functions["accepts"]
         if accepts is not None:
             call = call_text(kernel, accepts, (), {"node": ("col", "v")}, self.plan)
-            kernel.add(4, f"if not {call}:", "    continue")
+            kernel.add(3, f"if not {call}:", "    continue")
         if phase.kind != "node":
             sides = {"src": ("row", "u"), "dst": ("col", "v")}
-            kernel.add(4, *self.message_lines(kernel, sides))
-        kernel.add(4, *self.deliver_lines(kernel))
-        kernel.add(4, "if set_bit_atomic(touched, np.int64(v) + column_base):")
+            kernel.add(3, *self.message_lines(kernel, sides))
+        kernel.add(3, *self.deliver_lines(kernel))
+        kernel.add(3, "if set_bit_atomic(touched, np.int64(v) + column_base):")
         if phase.combiner == "any":
-            kernel.add(5, "acc_0[v] = m_0")
-        kernel.add(5, "buffer[filled] = np.int64(v) + column_base", "filled += 1")
-        kernel.add(5, "if filled == 1024:")
-        kernel.add(6, "append_buffer(buffer, filled, touched_list, cursor)", "filled = 0")
+            kernel.add(4, "acc_0[v] = m_0")
+        kernel.add(4, "buffer[filled] = np.int64(v) + column_base", "filled += 1")
+        kernel.add(4, "if filled == 1024:")
+        kernel.add(5, "append_buffer(buffer, filled, touched_list, cursor)", "filled = 0")
         kernel.add(1, "append_buffer(buffer, filled, touched_list, cursor)")
         return kernel
 
@@ -303,16 +292,13 @@ class CpuPhaseText(PhaseText):
         kernel.use("counter", "nodes", "num_listed", "begins", "ends", "indices", "touched")
         kernel.use("partial")
         kernel.add(1, "buffer = np.empty(1024, dtype=np.int64)", "filled = 0")
-        kernel.add(1, "num_changed = 0", "num_edges = 0", "while True:")
-        kernel.add(2, "begin = atomic_add(counter, 0, 64)")
-        kernel.add(2, "if begin >= num_listed:", "    break")
-        kernel.add(2, "for k in range(begin, min(begin + 64, num_listed)):")
-        kernel.add(3, "u = np.int64(nodes[k])", *self.sent_lines(kernel))
-        kernel.add(3, "for e in range(np.int64(begins[u]), np.int64(ends[u])):")
-        kernel.add(4, "v = np.int64(indices[e])")
+        kernel.add(1, "num_changed = 0", "num_edges = 0", _LISTED)
+        kernel.add(2, "u = np.int64(nodes[k])", *self.sent_lines(kernel))
+        kernel.add(2, "for e in range(np.int64(begins[u]), np.int64(ends[u])):")
+        kernel.add(3, "v = np.int64(indices[e])")
         call = call_text(kernel, accepts, (), {"node": ("row", "v")}, self.plan)
-        kernel.add(4, f"if not {call} or not set_bit_atomic(touched, v):", "    continue")
-        kernel.add(4, *self.update_lines(kernel, "m", is_claimed=True))
+        kernel.add(3, f"if not {call} or not set_bit_atomic(touched, v):", "    continue")
+        kernel.add(3, *self.update_lines(kernel, "m", is_claimed=True))
         kernel.add(1, "append_buffer(buffer, filled, touched_list, cursor)")
         kernel.add(1, "partial[thread, 0] = num_changed")
         kernel.add(1, "partial[thread, 1] = num_edges")

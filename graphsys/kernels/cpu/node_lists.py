@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.bits import set_bit_atomic
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import inline_jit, jit
 
 _BUFFER = 1024
@@ -39,8 +40,6 @@ def mark_neighbors(
     """Collect the neighbors of listed nodes, each once.
 
     Args:
-        thread: Not used: threads share the work through ``counter``.
-        counter: Next position in ``frontier``, int64 ``[1]``.
         frontier: Nodes; all in the block of rows.
         num_frontier: How many.
         begins: Where each row of the block begins.
@@ -54,20 +53,16 @@ def mark_neighbors(
     """
     buffer = np.empty(_BUFFER, dtype=np.int64)
     filled = 0
-    while True:
-        begin = atomic_add(counter, 0, 64)
-        if begin >= num_frontier:
-            break
-        for k in range(begin, min(begin + 64, num_frontier)):
-            row = np.int64(frontier[k]) - row_base
-            for e in range(np.int64(begins[row]), np.int64(ends[row])):
-                node = np.int64(indices[e]) + column_base
-                if set_bit_atomic(touched, node):
-                    buffer[filled] = node
-                    filled += 1
-                    if filled == _BUFFER:
-                        append_buffer(buffer, filled, touched_list, cursor)
-                        filled = 0
+    for k in claimed_range(0, num_frontier, 64, counter):
+        row = np.int64(frontier[k]) - row_base
+        for e in range(np.int64(begins[row]), np.int64(ends[row])):
+            node = np.int64(indices[e]) + column_base
+            if set_bit_atomic(touched, node):
+                buffer[filled] = node
+                filled += 1
+                if filled == _BUFFER:
+                    append_buffer(buffer, filled, touched_list, cursor)
+                    filled = 0
     append_buffer(buffer, filled, touched_list, cursor)
 
 

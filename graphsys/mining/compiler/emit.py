@@ -27,6 +27,7 @@ from graphsys.mining.compiler.tail import count_tail
 
 _IMPORTS = """\
 from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.sets import has, intersect, intersect_size, subtract
 from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.cpu.mining.big_counts import add_wide
@@ -91,11 +92,7 @@ def kernel_text(tasks: Sequence[CountTask], *, is_told: bool = False) -> tuple[s
             of sets and loops are looked at for each node that a match begins with.
     """
     text = Text(is_told=is_told)
-    text.add(-2, "while True:")
-    text.add(-1, "chunk = atomic_add(counter, 0, 1)")
-    text.add(-1, "if chunk >= len(bounds) - 1:")
-    text.add(0, "break")
-    text.add(-1, "for v0 in range(bounds[chunk], bounds[chunk + 1]):")
+    text.add(-1, "for v0 in claimed_rows(bounds, counter):")
     for alike in _by_condition(tasks, 0):
         _loops(text, {}, alike, 0)
     head = _IMPORTS + (_WALK if tasks[0].tail == 0 else _TOLD if is_told else _COUNT)

@@ -77,7 +77,7 @@ class Text:
 
     def add(self, depth: int, text: str) -> None:
         """Add a line in the loop of a step, counted from 0."""
-        self.lines.append("    " * (depth + 3) + text)
+        self.lines.append("    " * (depth + 2) + text)
 
     def tell(self, depth: int, length: str) -> None:
         """Note that so many entries are looked at, where that is asked for."""

@@ -35,7 +35,6 @@ def looked_at(text: str, num_sets: int, graph: LabeledGraph) -> tuple[Any, int]:
 
     own = text[text.index("def count") :]
     own = re.sub(r"\n( +)(v[1-9]\d* = .*)", r"\n\1\2\n\1seen[0] += 1", own)
-    chunks = iter((0, 1))
     names = {
         "np": np,
         "has": plain.has,
@@ -45,7 +44,8 @@ def looked_at(text: str, num_sets: int, graph: LabeledGraph) -> tuple[Any, int]:
         "intersect": noted(plain.intersect),
         "intersect_size": noted(plain.intersect_size),
         "subtract": noted(plain.subtract),
-        "atomic_add": lambda _, __, more: next(chunks) if more else 0,
+        "atomic_add": lambda *_: 0,
+        "claimed_rows": lambda bounds, _: range(bounds[0], bounds[-1]),
     }
     exec(compile(own, "<loops>", "exec"), names)
     rows = graph.rows

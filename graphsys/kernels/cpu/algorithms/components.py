@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add, atomic_min, compare_exchange
+from graphsys.kernels.cpu.atomics import atomic_min, compare_exchange
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 
@@ -52,26 +53,17 @@ def hook_first(
     The second neighbor lies in the same cache line, so it is copied out now.
 
     Args:
-        thread: Number of this thread.
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
         indices: Neighbors, rows sorted ``[E]``.
-        bounds: Chunks of rows ``[C + 1]``.
-        counter: Next chunk.
         parent: Receives the forest ``[N]``.
         second: Receives the second neighbor, or the node itself ``[N]``.
     """
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for node in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = np.int64(begins[node]), np.int64(ends[node])
-            above = np.int64(node)
-            if begin < end:
-                above = min(above, np.int64(indices[begin]))
-            parent[node] = above
-            second[node] = indices[begin + 1] if begin + 1 < end else node
+    for node in claimed_rows(bounds, counter):
+        begin, end = np.int64(begins[node]), np.int64(ends[node])
+        above = np.int64(node)
+        if begin < end:
+            above = min(above, np.int64(indices[begin]))
+        parent[node] = above
+        second[node] = indices[begin + 1] if begin + 1 < end else node
 
 
 @lean_jit
@@ -85,18 +77,11 @@ def link_second(
     """Link every node with its second neighbor.
 
     Args:
-        thread: Number of this thread.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         parent: The forest ``[N]``; updated.
         second: See :func:`hook_first`.
     """
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for node in range(bounds[chunk], bounds[chunk + 1]):
-            link(parent, np.int64(node), np.int64(second[node]))
+    for node in claimed_rows(bounds, counter):
+        link(parent, np.int64(node), np.int64(second[node]))
 
 
 @lean_jit
@@ -113,24 +98,14 @@ def link_rest(
     """Link all nodes outside of one tree with all their neighbors.
 
     Args:
-        thread: Number of this thread.
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Neighbors ``[E]``.
-        bounds: Chunks of rows ``[C + 1]``.
-        counter: Next chunk.
         parent: The forest ``[N]``; updated.
         giant: Root of the tree whose nodes are skipped.
     """
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for node in range(bounds[chunk], bounds[chunk + 1]):
-            if np.int64(parent[node]) == giant:
-                continue
-            for e in range(np.int64(begins[node]), np.int64(ends[node])):
-                link(parent, np.int64(node), np.int64(indices[e]))
+    for node in claimed_rows(bounds, counter):
+        if np.int64(parent[node]) == giant:
+            continue
+        for e in range(np.int64(begins[node]), np.int64(ends[node])):
+            link(parent, np.int64(node), np.int64(indices[e]))
 
 
 @lean_jit
@@ -143,22 +118,15 @@ def compress(
     """Let every node point to its root; return how many roots this thread saw.
 
     Args:
-        thread: Number of this thread.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         parent: The forest ``[N]``; updated.
     """
     num_roots = np.int64(0)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for node in range(bounds[chunk], bounds[chunk + 1]):
-            above = parent[node]
-            while above != parent[above]:
-                above = parent[above]
-            parent[node] = above
-            num_roots += np.int64(above) == node
+    for node in claimed_rows(bounds, counter):
+        above = parent[node]
+        while above != parent[above]:
+            above = parent[above]
+        parent[node] = above
+        num_roots += np.int64(above) == node
     return num_roots
 
 
@@ -174,16 +142,9 @@ def least_ranks(
     """Find the smallest rank of every tree.
 
     Args:
-        thread: Number of this thread.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         root: Root of every node ``[N]``.
         rank: Rank of every node ``[N]``.
         least: Ranks of the nodes at first; at a root that of its tree then ``[N]``.
     """
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for node in range(bounds[chunk], bounds[chunk + 1]):
-            atomic_min(least, np.int64(root[node]), rank[node])
+    for node in claimed_rows(bounds, counter):
+        atomic_min(least, np.int64(root[node]), rank[node])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import jit
 
 
@@ -31,12 +31,7 @@ def sum_distances(
     """Search from each source and sum up what was found.
 
     Args:
-        thread: Index of the thread.
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Neighbors.
         sources: Nodes to search from, int64 ``[S]``.
-        counter: Next source, int64 ``[1]``; zero at the start.
         found_by: Scratch, -1 everywhere, int64 ``[threads, N]``.
         queue: Scratch ``[threads, N]``.
         reached: Receives how many nodes were reached, the source too ``[S]``.
@@ -45,10 +40,7 @@ def sum_distances(
         harmonic: Receives the sum of one over the distances, float64 ``[S]``.
     """
     seen, waiting = found_by[thread], queue[thread]
-    while True:
-        place = atomic_add(counter, 0, 1)
-        if place >= len(sources):
-            break
+    for place in claimed_range(0, len(sources), 1, counter):
         seen[sources[place]] = place
         waiting[0] = sources[place]
         begin, end, level = 0, 1, 0

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
+from graphsys.kernels.cpu.node_lists import append_buffer
 from graphsys.kernels.jit import jit
 
 _BLOCK = 4096
@@ -34,7 +36,6 @@ def collect_level(
     """Sort the nodes that are left into those to remove now and those that stay.
 
     Args:
-        thread: Index of the thread.
         level: Degree of the nodes to remove; lower ones have gone already.
         degree: Degrees in the graph that is left ``[N]``.
         left: Nodes that were left after the last level, the first ``num_left`` of them.
@@ -50,23 +51,20 @@ def collect_level(
     lowest = 2**31 - 1
     height = 0
     kept = np.empty(_BLOCK, dtype=left.dtype)
-    while True:
-        begin = atomic_add(counters, 0, _BLOCK)
-        if begin >= num_left:
-            break
-        num_kept = 0
-        for k in range(begin, min(begin + _BLOCK, num_left)):
-            node = left[k]
-            if degree[node] == level:
-                stacks[thread, height] = node
-                height += 1
-            elif degree[node] > level:
-                kept[num_kept] = node
-                num_kept += 1
-                lowest = min(lowest, int(degree[node]))
-        place = atomic_add(counters, 1, num_kept)
-        for k in range(num_kept):
-            still_left[place + k] = kept[k]
+    num_kept = 0
+    for k in claimed_range(0, num_left, _BLOCK, counters):
+        node = left[k]
+        if degree[node] == level:
+            stacks[thread, height] = node
+            height += 1
+        elif degree[node] > level:
+            kept[num_kept] = node
+            num_kept += 1
+            lowest = min(lowest, int(degree[node]))
+            if num_kept == _BLOCK:
+                append_buffer(kept, num_kept, still_left, counters[1:])
+                num_kept = 0
+    append_buffer(kept, num_kept, still_left, counters[1:])
     heights[thread] = height
     return lowest
 
@@ -85,11 +83,9 @@ def peel_level(
     """Remove the nodes on this thread's stack and all that fall to the level thereby.
 
     Args:
-        thread: Index of the thread.
         level: Degree at which a node is removed.
         begins: Where each row of the simple undirected graph begins ``[N]``.
         ends: Where it ends ``[N]``.
-        indices: Neighbors.
         degree: Degrees in the graph that is left ``[N]``; those of removed nodes are
             their core numbers.
         stacks: A row of N entries per thread.

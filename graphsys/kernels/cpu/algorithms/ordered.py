@@ -25,8 +25,6 @@ def search_in_order(
     """Search breadth first from all sources at once.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors ``[E]``.
         sources: Different nodes ``[S]``.
         order: Receives the nodes as they are found ``[N]``.
         parent: Receives the node that found each, -1 for sources ``[N]``.
@@ -60,7 +58,6 @@ def strong_components(indptr: Rows, indices: Rows, component: npt.NDArray[np.int
     without recursion.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         indices: Out-neighbors ``[E]``.
         component: Receives the component of every node ``[N]``.
 
@@ -119,8 +116,6 @@ def color_in_order(
     """Give node after node the smallest color that no neighbor in its row has.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors ``[E]``.
         order: The nodes, each once ``[N]``.
         color: -1 everywhere; receives the colors ``[N]``.
     """

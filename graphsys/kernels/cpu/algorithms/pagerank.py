@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import inline_jit, jit
 
 _SHORT = 32
@@ -85,10 +85,7 @@ def start_evenly(
     """Give all nodes the same score, and tell what each gives along an edge.
 
     Args:
-        thread: Index of the thread; not used.
         degree: Out-degrees ``[N]``, or empty where ``scale`` is known.
-        bounds: Bounds of the chunks ``[C + 1]``.
-        counter: Next chunk, int64 ``[1]``; zero at the start.
         even: The score.
         scale: One over the degrees, 0 for none ``[N]``; written where those are given.
         scores: Receives the scores ``[N]``.
@@ -97,10 +94,7 @@ def start_evenly(
     """
     kind = scores.dtype.type
     score = kind(even)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
+    for chunk in claimed_range(0, len(bounds) - 1, 1, counter):
         lonely = 0
         for node in range(np.uint64(bounds[chunk]), np.uint64(bounds[chunk + 1])):
             if len(degree):
@@ -133,14 +127,11 @@ def pagerank_superstep(
     """Compute new scores and contributions of the chunks that this thread takes.
 
     Args:
-        thread: Index of the thread; not used.
         begins: Where each in-row begins ``[N]``.
         ends: Where it ends ``[N]``.
         indices: In-neighbors.
         weight_begins: Where each in-row begins in ``weight`` ``[N]``.
         weight: Weights, or empty.
-        bounds: Bounds of the chunks ``[C + 1]``.
-        counter: Next chunk, int64 ``[1]``; zero at the start.
         contributions: What each node gives along an edge (of weight 1) ``[N]``.
         next_contributions: Receives the same of the new scores.
         scores: Scores ``[N]``; replaced.
@@ -153,10 +144,7 @@ def pagerank_superstep(
     num_chunks = len(bounds) - 1
     kind = contributions.dtype.type
     share, even = kind(damping), kind(base)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= num_chunks:
-            break
+    for chunk in claimed_range(0, num_chunks, 1, counter):
         change: Any = 0.0
         dangling: Any = 0.0
         for first in range(np.uint64(bounds[chunk]), np.uint64(bounds[chunk + 1]), _ROWS):
@@ -196,8 +184,6 @@ def sum_rows(
     """Add up the weights of every row.
 
     Args:
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
         weight_begins: Where it begins in ``weight`` ``[N]``.
         weight: Weights.
         out: Receives the sums, float64 ``[N]``.

@@ -51,7 +51,6 @@ def stream_pass(
     Args:
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
-        indices: Numbers of the neighbors.
         weights: Load of each node of the block, float64 ``[n]``.
         parts: Partition of every node of the graph, uint32 ``[N]``; read for neighbors,
             written for the block.
@@ -144,7 +143,6 @@ def measure_block(
     Args:
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
-        indices: Numbers of the neighbors.
         parts: Partition of every node, uint32 ``[N]``.
         ends: Edge ends by partition of the node and of its neighbor, int64 ``[P, P]``;
             added to.
@@ -185,7 +183,6 @@ def vertex_cut_block(
         method: Which of the three.
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
-        indices: Numbers of the neighbors.
         degrees: Degree of every node, int64 ``[N]``.
         hashes: Hash of every node, uint64 ``[N]``.
         balance: HDRF's lambda.

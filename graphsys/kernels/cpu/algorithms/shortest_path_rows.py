@@ -29,8 +29,8 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     weight_below,
     weight_shift,
 )
-from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.bits import has_bit
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.cpu.prefetch import prefetch
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -162,30 +162,26 @@ def relax_frontier(
     size = status[NUM_FRONTIER]
     limit = scale[LIMIT]
     filled = np.int64(0)
-    while True:
-        first = 64 * atomic_add(status, NEXT, 1)
-        if first >= size:
-            break
-        for k in range(first, min(first + 64, size)):
-            prefetch_row(nodes.frontier, k, size, rows, nodes.distance)
-            node = np.int64(nodes.frontier[k])
-            heaviest = np.inf
-            if limit != np.inf:
-                heaviest = weight_below(nodes.distance[node], limit, scale)
-            num_light = np.int64(0)
-            if heaviest > scale[LEAST_WEIGHT]:
-                filled, num_light = note_row(
-                    thread,
-                    node,
-                    filled,
-                    -np.inf,
-                    heaviest,
-                    rows,
-                    nodes,
-                    bins,
-                    scale,
-                    status,
-                )
-            if limit != np.inf and num_light < degree_of(rows, node):
-                status[PUT_OFF] = 1
+    for k in claimed_range(0, size, 64, status[NEXT:]):
+        prefetch_row(nodes.frontier, k, size, rows, nodes.distance)
+        node = np.int64(nodes.frontier[k])
+        heaviest = np.inf
+        if limit != np.inf:
+            heaviest = weight_below(nodes.distance[node], limit, scale)
+        num_light = np.int64(0)
+        if heaviest > scale[LEAST_WEIGHT]:
+            filled, num_light = note_row(
+                thread,
+                node,
+                filled,
+                -np.inf,
+                heaviest,
+                rows,
+                nodes,
+                bins,
+                scale,
+                status,
+            )
+        if limit != np.inf and num_light < degree_of(rows, node):
+            status[PUT_OFF] = 1
     relax_light(thread, filled, rows, nodes.distance, nodes.settled, bins, scale, status)

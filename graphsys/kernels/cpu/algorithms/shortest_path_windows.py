@@ -35,8 +35,9 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     weight_below,
     weight_shift,
 )
-from graphsys.kernels.cpu.atomics import atomic_add, atomic_min
+from graphsys.kernels.cpu.atomics import atomic_min
 from graphsys.kernels.cpu.bits import has_bit, lowest_bit
+from graphsys.kernels.cpu.loops import claimed_range, claimed_words
 from graphsys.kernels.jit import lean_jit
 
 
@@ -54,35 +55,29 @@ def pull_unsettled(
     """Give every node that is not settled its least distance over a settled one.
 
     Args:
-        thread: Number of this thread.
         rows: In-neighbors.
         nodes: Distances and settled nodes; distances are updated.
         bins: Receives the nodes reached; empty before.
         scale: No limit any more.
         status: See shortest_paths.py.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
-        counter: Next chunk.
     """
     num_nodes = len(rows.begins)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for k in range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6):
-            left = ~nodes.settled[k]
-            while left != 0:
-                node = 64 * k + lowest_bit(left)
-                left &= left - np.uint64(1)
-                if node >= num_nodes:
-                    break
-                best = np.inf
-                shift = weight_shift(rows, node)
-                for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
-                    other = rows.indices[e]
-                    if has_bit(nodes.settled, other):
-                        new = nodes.distance[other] + np.float64(rows.weight[e + shift])
-                        best = min(best, new)
-                lower(thread, node, best, nodes.distance, bins, scale, status)
+    for k in claimed_words(bounds, counter):
+        left = ~nodes.settled[k]
+        while left != 0:
+            node = 64 * k + lowest_bit(left)
+            left &= left - np.uint64(1)
+            if node >= num_nodes:
+                break
+            best = np.inf
+            shift = weight_shift(rows, node)
+            for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
+                other = rows.indices[e]
+                if has_bit(nodes.settled, other):
+                    new = nodes.distance[other] + np.float64(rows.weight[e + shift])
+                    best = min(best, new)
+            lower(thread, node, best, nodes.distance, bins, scale, status)
 
 
 @lean_jit
@@ -100,42 +95,36 @@ def push_put_off(
     """Relax the edges of settled nodes between an old limit and the new one.
 
     Args:
-        thread: Number of this thread.
         rows: Out-neighbors.
         nodes: Distances and settled nodes; distances are updated.
         bins: Receives the nodes reached; empty before.
         scale: The new limit.
         status: See shortest_paths.py.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
-        counter: Next chunk.
         old_limit: Edges to bins below it were relaxed.
     """
     limit = scale[LIMIT]
     filled = np.int64(0)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for k in range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6):
-            left = nodes.settled[k]
-            while left != 0:
-                node = 64 * k + lowest_bit(left)
-                left &= left - np.uint64(1)
-                own = nodes.distance[node]
-                lightest = weight_below(own, old_limit, scale)
-                heaviest = np.inf if limit == np.inf else weight_below(own, limit, scale)
-                filled, _ = note_row(
-                    thread,
-                    node,
-                    filled,
-                    lightest,
-                    heaviest,
-                    rows,
-                    nodes,
-                    bins,
-                    scale,
-                    status,
-                )
+    for k in claimed_words(bounds, counter):
+        left = nodes.settled[k]
+        while left != 0:
+            node = 64 * k + lowest_bit(left)
+            left &= left - np.uint64(1)
+            own = nodes.distance[node]
+            lightest = weight_below(own, old_limit, scale)
+            heaviest = np.inf if limit == np.inf else weight_below(own, limit, scale)
+            filled, _ = note_row(
+                thread,
+                node,
+                filled,
+                lightest,
+                heaviest,
+                rows,
+                nodes,
+                bins,
+                scale,
+                status,
+            )
     relax_light(thread, filled, rows, nodes.distance, nodes.settled, bins, scale, status)
 
 
@@ -151,31 +140,25 @@ def find_nearest(
     """Lower ``scale[NEAREST]`` to the least distance that is put off.
 
     Args:
-        thread: Number of this thread.
         rows: Out-neighbors.
         nodes: Distances and settled nodes.
         scale: The limit up to which edges were relaxed.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
-        counter: Next chunk.
     """
     nearest = np.inf
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for k in range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6):
-            left = nodes.settled[k]
-            while left != 0:
-                node = 64 * k + lowest_bit(left)
-                left &= left - np.uint64(1)
-                own = nodes.distance[node]
-                lightest = weight_below(own, scale[LIMIT], scale)
-                shift = weight_shift(rows, node)
-                for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
-                    weight = np.float64(rows.weight[e + shift])
-                    is_nearer = weight >= lightest and own + weight < nearest
-                    if is_nearer and not has_bit(nodes.settled, rows.indices[e]):
-                        nearest = own + weight
+    for k in claimed_words(bounds, counter):
+        left = nodes.settled[k]
+        while left != 0:
+            node = 64 * k + lowest_bit(left)
+            left &= left - np.uint64(1)
+            own = nodes.distance[node]
+            lightest = weight_below(own, scale[LIMIT], scale)
+            shift = weight_shift(rows, node)
+            for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
+                weight = np.float64(rows.weight[e + shift])
+                is_nearer = weight >= lightest and own + weight < nearest
+                if is_nearer and not has_bit(nodes.settled, rows.indices[e]):
+                    nearest = own + weight
     atomic_min(scale, NEAREST, nearest)
 
 
@@ -256,9 +239,7 @@ def summarize_weights(
     """Go on adding up weights, finding the least, counting those below 0 and NaN.
 
     Args:
-        thread: Number of this thread.
         weight: Weights ``[E]``.
-        counter: Next chunk.
         sums: The sum of each thread's finite weights ``[T, 8]``.
         least: Each thread's least weight ``[T, 8]``.
         least_positive: Each thread's least positive weight ``[T, 8]``.
@@ -268,19 +249,15 @@ def summarize_weights(
     smallest, smallest_positive = least[thread, 0], least_positive[thread, 0]
     size = len(weight)
     chunk_size = 1 << 16
-    while True:
-        first = chunk_size * atomic_add(counter, 0, 1)
-        if first >= size:
-            break
-        for e in range(first, min(first + chunk_size, size)):
-            value = np.float64(weight[e])
-            if not value >= 0:
-                bad += 1
-            elif value < np.inf:
-                total += value
-                smallest = min(smallest, value)
-                if value > 0:
-                    smallest_positive = min(smallest_positive, value)
+    for e in claimed_range(0, size, chunk_size, counter):
+        value = np.float64(weight[np.uint64(e)])
+        if not value >= 0:
+            bad += 1
+        elif value < np.inf:
+            total += value
+            smallest = min(smallest, value)
+            if value > 0:
+                smallest_positive = min(smallest_positive, value)
     sums[thread, 0] = total
     least[thread, 0] = smallest
     least_positive[thread, 0] = smallest_positive

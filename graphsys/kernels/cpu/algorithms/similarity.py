@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import inline_jit, jit
 
 
@@ -37,7 +37,6 @@ def pair_scores(
     """Score given pairs by merging their rows; the longer row is searched if far longer.
 
     Args:
-        thread: Index of the thread; not used.
         begins: Where each row of the simple undirected graph begins ``[N]``.
         ends: Where it ends ``[N]``.
         indices: Sorted neighbors ``[E]``.
@@ -45,42 +44,37 @@ def pair_scores(
         unit: Divide by this; 0: by the size of the union of both rows.
         left: One node of every pair ``[P]``.
         right: The other node ``[P]``.
-        counter: Next pair, int64 ``[1]``; zero at the start.
         out: Receives the scores, float64 ``[P]``; 0 for two nodes without neighbors.
     """
     block = 64
-    while True:
-        first = atomic_add(counter, 0, block)
-        if first >= len(left):
-            break
-        for pair in range(first, min(first + block, len(left))):
-            u, v = np.int64(left[pair]), np.int64(right[pair])
-            if ends[u] - begins[u] > ends[v] - begins[v]:
-                u, v = v, u
-            a, a_end = np.int64(begins[u]), np.int64(ends[u])
-            b, b_end = np.int64(begins[v]), np.int64(ends[v])
-            degree, other_degree = a_end - a, b_end - b
-            shared = np.int64(0)
-            if other_degree > 32 * degree:
-                row = indices[b:b_end]
-                for k in range(a, a_end):
-                    place = np.searchsorted(row, indices[k])
-                    if place < len(row) and row[place] == indices[k]:
-                        shared += gains[indices[k]]
-            else:
-                while a < a_end and b < b_end:
-                    if indices[a] < indices[b]:
-                        a += 1
-                    elif indices[a] > indices[b]:
-                        b += 1
-                    else:
-                        shared += gains[indices[a]]
-                        a += 1
-                        b += 1
-            score = 0.0
-            if degree + other_degree > 0:
-                score = _score(shared, degree, other_degree, unit)
-            out[pair] = score
+    for pair in claimed_range(0, len(left), block, counter):
+        u, v = np.int64(left[pair]), np.int64(right[pair])
+        if ends[u] - begins[u] > ends[v] - begins[v]:
+            u, v = v, u
+        a, a_end = np.int64(begins[u]), np.int64(ends[u])
+        b, b_end = np.int64(begins[v]), np.int64(ends[v])
+        degree, other_degree = a_end - a, b_end - b
+        shared = np.int64(0)
+        if other_degree > 32 * degree:
+            row = indices[b:b_end]
+            for k in range(a, a_end):
+                place = np.searchsorted(row, indices[k])
+                if place < len(row) and row[place] == indices[k]:
+                    shared += gains[indices[k]]
+        else:
+            while a < a_end and b < b_end:
+                if indices[a] < indices[b]:
+                    a += 1
+                elif indices[a] > indices[b]:
+                    b += 1
+                else:
+                    shared += gains[indices[a]]
+                    a += 1
+                    b += 1
+        score = 0.0
+        if degree + other_degree > 0:
+            score = _score(shared, degree, other_degree, unit)
+        out[pair] = score
 
 
 @inline_jit
@@ -145,7 +139,6 @@ def rows_within_two_hops(
     Args:
         begins: Where each row of the simple undirected graph begins ``[N]``.
         ends: Where it ends ``[N]``.
-        indices: Neighbors ``[E]``.
         gains: What each common neighbor adds, int64 ``[N]``, all above 0.
         unit: Divide by this; 0: by the size of the union of both rows.
         ranks: Rank of every node's id; breaks ties ``[N]``; empty for 0, 1, 2 ...

@@ -37,7 +37,6 @@ def find_strong_components(
     Args:
         begins: Where each row of out-neighbors begins ``[N]``.
         ends: Where it ends ``[N]``.
-        indices: Neighbors.
         number: Zeros ``[N]``; receives the number of every node's component, of C
             components N - C + 1 to N.
         stack: Scratch ``[N]``.

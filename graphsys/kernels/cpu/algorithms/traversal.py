@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add, atomic_or
 from graphsys.kernels.cpu.bits import Words, has_bit, lowest_bit, num_bits, set_bit
+from graphsys.kernels.cpu.loops import claimed_range, claimed_rows, claimed_words
 from graphsys.kernels.jit import lean_jit
 
 PULL_SHARE = 15  # pull once the frontier has more than 1/15 of the edges left (GAPBS)
@@ -35,18 +36,14 @@ def mark_without_edges(
 ) -> None:
     """Put nodes without entries, and the bits behind the last node, into the set."""
     num_nodes = len(begins)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for k in range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6):
-            word = np.uint64(0)
-            first = k * 64
-            for bit in range(64):
-                node = first + bit
-                if node >= num_nodes or begins[node] == ends[node]:
-                    word |= np.uint64(1) << np.uint64(bit)
-            words[k] = word
+    for k in claimed_words(bounds, counter):
+        word = np.uint64(0)
+        first = k * 64
+        for bit in range(64):
+            node = first + bit
+            if node >= num_nodes or begins[node] == ends[node]:
+                word |= np.uint64(1) << np.uint64(bit)
+        words[k] = word
 
 
 @lean_jit
@@ -119,7 +116,6 @@ def push_level(
     """Push one level, together with other threads.
 
     Args:
-        thread: Number of this thread.
         begins: Where each row of the out-neighbors begins ``[N]``.
         ends: Where it ends ``[N]``.
         indices: Out-neighbors ``[E]``.
@@ -138,29 +134,25 @@ def push_level(
     buffer = buffers[thread]
     held = 0
     edges = np.int64(0)
-    while True:
-        first = begin + 64 * atomic_add(counters, 0, 1)
-        if first >= end:
-            break
-        for k in range(first, min(first + 64, end)):
-            node = queue[k]
-            for e in range(np.int64(begins[node]), np.int64(ends[node])):
-                other = indices[e]
-                if has_bit(seen, other):
-                    continue
-                word = np.int64(other) >> 6
-                bit = np.uint64(1) << (np.uint64(other) & np.uint64(63))
-                if atomic_or(seen, word, bit) & bit != 0:
-                    continue
-                distance[other] = level
-                edges += np.int64(ends[other]) - np.int64(begins[other])
-                buffer[held] = other
-                held += 1
-                if held == len(buffer):
-                    place = atomic_add(counters, 1, held)
-                    for b in range(held):
-                        queue[place + b] = buffer[b]
-                    held = 0
+    for k in claimed_range(begin, end, 64, counters):
+        node = queue[k]
+        for e in range(np.int64(begins[node]), np.int64(ends[node])):
+            other = indices[e]
+            if has_bit(seen, other):
+                continue
+            word = np.int64(other) >> 6
+            bit = np.uint64(1) << (np.uint64(other) & np.uint64(63))
+            if atomic_or(seen, word, bit) & bit != 0:
+                continue
+            distance[other] = level
+            edges += np.int64(ends[other]) - np.int64(begins[other])
+            buffer[held] = other
+            held += 1
+            if held == len(buffer):
+                place = atomic_add(counters, 1, held)
+                for b in range(held):
+                    queue[place + b] = buffer[b]
+                held = 0
     place = atomic_add(counters, 1, held)
     for b in range(held):
         queue[place + b] = buffer[b]
@@ -184,12 +176,10 @@ def pull_level(
     """Pull one level, together with other threads.
 
     Args:
-        thread: Number of this thread.
         begins: Where each row of the in-neighbors begins ``[N]``.
         ends: Where it ends ``[N]``.
         indices: In-neighbors ``[E]``.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
-        counter: Next chunk.
         frontier: Nodes at ``level - 1``.
         found: Receives the nodes at ``level``.
         seen: Nodes found, and those that nothing leads to; updated.
@@ -200,26 +190,22 @@ def pull_level(
         How many nodes this thread found.
     """
     num_found = np.int64(0)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for k in range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6):
-            unseen = ~seen[k]
-            new = np.uint64(0)
-            while unseen != 0:
-                bit = lowest_bit(unseen)
-                unseen &= unseen - np.uint64(1)
-                node = 64 * k + bit
-                for e in range(np.int64(begins[node]), np.int64(ends[node])):
-                    if has_bit(frontier, indices[e]):
-                        new |= np.uint64(1) << np.uint64(bit)
-                        distance[node] = level
-                        break
-            found[k] = new
-            if new != 0:
-                seen[k] |= new
-                num_found += num_bits(new)
+    for k in claimed_words(bounds, counter):
+        unseen = ~seen[k]
+        new = np.uint64(0)
+        while unseen != 0:
+            bit = lowest_bit(unseen)
+            unseen &= unseen - np.uint64(1)
+            node = 64 * k + bit
+            for e in range(np.int64(begins[node]), np.int64(ends[node])):
+                if has_bit(frontier, indices[e]):
+                    new |= np.uint64(1) << np.uint64(bit)
+                    distance[node] = level
+                    break
+        found[k] = new
+        if new != 0:
+            seen[k] |= new
+            num_found += num_bits(new)
     return num_found
 
 
@@ -239,34 +225,27 @@ def find_parents(
     """Give every node found the in-neighbor one step closer that has the least rank.
 
     Args:
-        thread: Number of this thread.
         begins: Where each row of the in-neighbors begins ``[N]``.
         ends: Where it ends ``[N]``.
         indices: In-neighbors, rows sorted ``[E]``.
-        bounds: Chunks of rows ``[C + 1]``.
-        counter: Next chunk.
         seen: Nodes found.
         distance: Distance of each node found ``[N]``.
         rank: Places of the nodes in the order that decides ``[N]``, or has length 0 where
             that is the order of the numbers.
         parent: Receives the parents; others keep what they have ``[N]``.
     """
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for node in range(bounds[chunk], bounds[chunk + 1]):
-            if not has_bit(seen, node) or distance[node] == 0:
+    for node in claimed_rows(bounds, counter):
+        if not has_bit(seen, node) or distance[node] == 0:
+            continue
+        closer = distance[node] - 1
+        best = np.int64(-1)
+        for e in range(np.int64(begins[node]), np.int64(ends[node])):
+            other = np.int64(indices[e])
+            if distance[other] != closer or not has_bit(seen, other):
                 continue
-            closer = distance[node] - 1
-            best = np.int64(-1)
-            for e in range(np.int64(begins[node]), np.int64(ends[node])):
-                other = np.int64(indices[e])
-                if distance[other] != closer or not has_bit(seen, other):
-                    continue
-                if len(rank) == 0:
-                    best = other
-                    break
-                if best < 0 or np.int64(rank[other]) < np.int64(rank[best]):
-                    best = other
-            parent[node] = best
+            if len(rank) == 0:
+                best = other
+                break
+            if best < 0 or np.int64(rank[other]) < np.int64(rank[best]):
+                best = other
+        parent[node] = best

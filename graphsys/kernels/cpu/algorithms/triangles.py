@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.bits import Words, clear_bit, set_bit
+from graphsys.kernels.cpu.loops import claimed_range, claimed_rows
 from graphsys.kernels.jit import lean_jit
 
 Offsets = npt.NDArray[np.int64]
@@ -71,7 +71,6 @@ def count_larger(
     """Count the neighbors of every node whose labels are larger, and smaller.
 
     Args:
-        thread: Number of this thread.
         begins: Where each sorted row begins ``[N]``.
         ends: Where it ends ``[N]``.
         indices: Neighbors; loops and repetitions do not count.
@@ -79,17 +78,13 @@ def count_larger(
         other_ends: See ``other_begins``.
         other_indices: See ``other_begins``.
         label: Label of every node ``[N]``.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         degree: Distinct neighbors of every node ``[N]``.
         plus_counts: Receives at ``label + 1`` the smaller ones ``[N + 1]``.
         minus_counts: Receives at ``label + 1`` the larger ones ``[N + 1]``.
     """
     has_other = len(other_begins) > 0
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
+    # chunk by chunk: a loop of a chunk's own nodes is a quarter faster here
+    for chunk in claimed_range(0, len(bounds) - 1, 1, counter):
         for v in range(bounds[chunk], bounds[chunk + 1]):
             own = np.int64(label[v])
             a, a_end = np.int64(begins[v]), np.int64(ends[v])
@@ -132,17 +127,13 @@ def fill_minus(
     """Write the larger neighbors of every label, in any order.
 
     Args:
-        thread: Number of this thread.
         begins: See :func:`count_larger`, as for the next five.
         ends: Where each row ends.
-        indices: Neighbors.
         other_begins: Where each row of the other direction begins.
         other_ends: Where it ends.
         other_indices: Neighbors of the other direction.
         label: Label of every node ``[N]``.
         node: Node of every label ``[N]``.
-        bounds: Chunks of labels ``[C + 1]``.
-        counter: Next chunk.
         minus_indptr: Row offsets ``[N + 1]``.
         minus: Receives the labels of the neighbors.
         values: Value of every entry of ``indices``, where there are no other rows, or has
@@ -150,33 +141,29 @@ def fill_minus(
         minus_values: Receives them in the order of ``minus``.
     """
     has_values, has_other = len(values) > 0, len(other_begins) > 0
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for k in range(bounds[chunk], bounds[chunk + 1]):
-            place = minus_indptr[k]
-            if place == minus_indptr[k + 1]:
-                continue
-            v = np.int64(node[k])
-            a, a_end = np.int64(begins[v]), np.int64(ends[v])
-            b, b_end = np.int64(0), np.int64(0)
-            if has_other:
-                b, b_end = np.int64(other_begins[v]), np.int64(other_ends[v])
-            last = v
-            while a < a_end or b < b_end:
-                if b >= b_end or (a < a_end and indices[a] <= other_indices[b]):
-                    found = np.int64(indices[a])
-                    a += 1
-                else:
-                    found = np.int64(other_indices[b])
-                    b += 1
-                if found != last and found != v and np.int64(label[found]) > k:
-                    minus[place] = label[found]
-                    if has_values:
-                        minus_values[place] = values[a - 1]
-                    place += 1
-                last = found
+    for k in claimed_rows(bounds, counter):
+        place = minus_indptr[k]
+        if place == minus_indptr[k + 1]:
+            continue
+        v = np.int64(node[k])
+        a, a_end = np.int64(begins[v]), np.int64(ends[v])
+        b, b_end = np.int64(0), np.int64(0)
+        if has_other:
+            b, b_end = np.int64(other_begins[v]), np.int64(other_ends[v])
+        last = v
+        while a < a_end or b < b_end:
+            if b >= b_end or (a < a_end and indices[a] <= other_indices[b]):
+                found = np.int64(indices[a])
+                a += 1
+            else:
+                found = np.int64(other_indices[b])
+                b += 1
+            if found != last and found != v and np.int64(label[found]) > k:
+                minus[place] = label[found]
+                if has_values:
+                    minus_values[place] = values[a - 1]
+                place += 1
+            last = found
 
 
 @lean_jit
@@ -197,21 +184,16 @@ def fill_plus(
     so that a range is written to memory that stays near, and none is shared.
 
     Args:
-        thread: Number of this thread.
         minus_indptr: Row offsets ``[N + 1]``.
         minus: Larger neighbors.
         bounds: Ranges of labels ``[C + 1]``.
-        counter: Next range.
         cursor: First place of every row of smaller neighbors; advanced.
         plus: Receives the smaller neighbors.
         minus_values: Value of every entry, or has length 0.
         plus_values: Receives them in the order of ``plus``.
     """
     has_values = len(minus_values) > 0
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
+    for chunk in claimed_range(0, len(bounds) - 1, 1, counter):
         low, high = bounds[chunk], bounds[chunk + 1]
         for v in range(high):  # rows of larger labels have larger neighbors only
             for e in range(minus_indptr[v], minus_indptr[v + 1]):
@@ -240,13 +222,10 @@ def count_triangles(
     """Count the triangles of every label.
 
     Args:
-        thread: Number of this thread.
         plus_indptr: Row offsets ``[N + 1]``.
         plus: Smaller neighbors, rows sorted.
         minus_indptr: Row offsets ``[N + 1]``.
         minus: Larger neighbors.
-        bounds: Chunks of labels ``[C + 1]``.
-        counter: Next chunk.
         marks: Scratch bitmaps, zeros, uint64 ``[T, ceil(N / 64)]``; zeros again after.
         counts: Zeros; receives what each thread found, int64 ``[T, N]``.
 
@@ -256,35 +235,31 @@ def count_triangles(
     mark = marks[thread]
     count = counts[thread]
     total = np.int64(0)
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            if plus_indptr[v] == plus_indptr[v + 1]:
-                continue
-            for e in range(plus_indptr[v], plus_indptr[v + 1]):
-                set_bit(mark, plus[e])
-            of_v = np.int64(0)
-            for e in range(minus_indptr[v], minus_indptr[v + 1]):
-                u = minus[e]
-                place = plus_indptr[u]
-                of_u = np.int64(0)
+    for v in claimed_rows(bounds, counter):
+        if plus_indptr[v] == plus_indptr[v + 1]:
+            continue
+        for e in range(plus_indptr[v], plus_indptr[v + 1]):
+            set_bit(mark, plus[e])
+        of_v = np.int64(0)
+        for e in range(minus_indptr[v], minus_indptr[v + 1]):
+            u = minus[e]
+            place = plus_indptr[u]
+            of_u = np.int64(0)
+            w = np.uint64(plus[place])
+            while w < np.uint64(v):  # v itself is in the row
+                bit = (mark[w >> np.uint64(6)] >> (w & np.uint64(63))) & np.uint64(1)
+                hit = np.int64(bit)
+                count[w] += hit
+                of_u += hit
+                place += 1
                 w = np.uint64(plus[place])
-                while w < np.uint64(v):  # v itself is in the row
-                    bit = (mark[w >> np.uint64(6)] >> (w & np.uint64(63))) & np.uint64(1)
-                    hit = np.int64(bit)
-                    count[w] += hit
-                    of_u += hit
-                    place += 1
-                    w = np.uint64(plus[place])
-                if of_u:
-                    count[u] += of_u
-                    of_v += of_u
-            count[v] += of_v
-            total += of_v
-            for e in range(plus_indptr[v], plus_indptr[v + 1]):
-                clear_bit(mark, plus[e])
+            if of_u:
+                count[u] += of_u
+                of_v += of_u
+        count[v] += of_v
+        total += of_v
+        for e in range(plus_indptr[v], plus_indptr[v + 1]):
+            clear_bit(mark, plus[e])
     return total
 
 
@@ -305,41 +280,34 @@ def count_opposite_arcs(
     """Count, for every label, the arcs between its neighbors.
 
     Args:
-        thread: Number of this thread.
         plus_indptr: Row offsets ``[N + 1]``.
         plus: Smaller neighbors, rows sorted.
         plus_arcs: Arcs between the two ends of each entry, 1 or 2.
         minus_indptr: Row offsets ``[N + 1]``.
         minus: Larger neighbors.
         minus_arcs: Arcs between the two ends of each entry.
-        bounds: Chunks of labels ``[C + 1]``.
-        counter: Next chunk.
         marks: Scratch, zeros, uint8 ``[T, N]``; zeros again after.
         counts: Zeros; receives what each thread found, int64 ``[T, N]``.
     """
     mark = marks[thread]
     count = counts[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            for e in range(plus_indptr[v], plus_indptr[v + 1]):
-                mark[plus[e]] = plus_arcs[e]
-            for e in range(minus_indptr[v], minus_indptr[v + 1]):
-                u = minus[e]
-                uv = np.int64(minus_arcs[e])
-                place = plus_indptr[u]
-                while np.int64(plus[place]) < v:
-                    w = plus[place]
-                    vw = np.int64(mark[w])
-                    if vw:
-                        count[u] += vw
-                        count[v] += np.int64(plus_arcs[place])
-                        count[w] += uv
-                    place += 1
-            for e in range(plus_indptr[v], plus_indptr[v + 1]):
-                mark[plus[e]] = 0
+    for v in claimed_rows(bounds, counter):
+        for e in range(plus_indptr[v], plus_indptr[v + 1]):
+            mark[plus[e]] = plus_arcs[e]
+        for e in range(minus_indptr[v], minus_indptr[v + 1]):
+            u = minus[e]
+            uv = np.int64(minus_arcs[e])
+            place = plus_indptr[u]
+            while np.int64(plus[place]) < v:
+                w = plus[place]
+                vw = np.int64(mark[w])
+                if vw:
+                    count[u] += vw
+                    count[v] += np.int64(plus_arcs[place])
+                    count[w] += uv
+                place += 1
+        for e in range(plus_indptr[v], plus_indptr[v + 1]):
+            mark[plus[e]] = 0
 
 
 @lean_jit
@@ -360,7 +328,6 @@ def count_arcs(
     """Count the arcs between neighbors: 1, or 2 where both directions exist.
 
     Args:
-        thread: Number of this thread.
         indptr: Row offsets of the simple graph ``[N + 1]``.
         indices: Its neighbors, rows sorted ``[S]``.
         out_begins: Where each row of out-neighbors begins ``[N]``.
@@ -369,23 +336,17 @@ def count_arcs(
         in_begins: Where each row of in-neighbors begins ``[N]``.
         in_ends: Where it ends ``[N]``.
         in_indices: In-neighbors, rows sorted.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         arcs: Receives the counts ``[S]``.
     """
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            a, a_end = np.int64(out_begins[v]), np.int64(out_ends[v])
-            b, b_end = np.int64(in_begins[v]), np.int64(in_ends[v])
-            for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
-                other = indices[e]
-                while a < a_end and out_indices[a] < other:
-                    a += 1
-                while b < b_end and in_indices[b] < other:
-                    b += 1
-                is_out = a < a_end and out_indices[a] == other
-                is_in = b < b_end and in_indices[b] == other
-                arcs[e] = np.uint8(is_out) + np.uint8(is_in)
+    for v in claimed_rows(bounds, counter):
+        a, a_end = np.int64(out_begins[v]), np.int64(out_ends[v])
+        b, b_end = np.int64(in_begins[v]), np.int64(in_ends[v])
+        for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
+            other = indices[e]
+            while a < a_end and out_indices[a] < other:
+                a += 1
+            while b < b_end and in_indices[b] < other:
+                b += 1
+            is_out = a < a_end and out_indices[a] == other
+            is_in = b < b_end and in_indices[b] == other
+            arcs[e] = np.uint8(is_out) + np.uint8(is_in)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.cpu.pointers import prefetch
 from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
 
@@ -144,38 +144,31 @@ def sum_messages(
     """Write the weighted sums of the rows of ``x`` that each row's entries name.
 
     Args:
-        thread: Index of the thread; not used.
-        indptr: Row offsets ``[R + 1]``.
         indices: Rows of ``x`` ``[E]``.
         entry: Place of each entry's weight, or empty: in order ``[E]``.
         weight: Weights ``[E]``, or empty: all 1.
         is_mean: Divide by the number of entries.
         x: ``[S, F]``.
         base: Address of ``x``, or 0: ask for nothing ahead.
-        counter: Next row, int64 ``[1]``; zero at the start.
         out: Receives the sums; 0 for a row without entries ``[R, F]``.
     """
     num_rows, row_bytes = len(indptr) - 1, x.shape[1] * x.itemsize
     ahead = min(max(_AHEAD_BYTES // max(row_bytes, 1), _AHEAD[0]), _AHEAD[1])
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            target = out[row]
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        target = out[row]
+        for f in range(len(target)):
+            target[f] = 0
+        begin, end = indptr[row], indptr[row + 1]
+        if len(weight):
+            _weigh_row(
+                indices, weight, entry, begin, end, x, base, row_bytes, ahead, target
+            )
+        else:
+            _sum_row(indices, begin, end, x, base, row_bytes, ahead, target)
+        if is_mean and end > begin:
+            scale = x.dtype.type(1.0 / (end - begin))
             for f in range(len(target)):
-                target[f] = 0
-            begin, end = indptr[row], indptr[row + 1]
-            if len(weight):
-                _weigh_row(
-                    indices, weight, entry, begin, end, x, base, row_bytes, ahead, target
-                )
-            else:
-                _sum_row(indices, begin, end, x, base, row_bytes, ahead, target)
-            if is_mean and end > begin:
-                scale = x.dtype.type(1.0 / (end - begin))
-                for f in range(len(target)):
-                    target[f] *= scale
+                target[f] *= scale
 
 
 @lean_jit
@@ -192,29 +185,22 @@ def sum_head_messages(
     """Like :func:`sum_messages`, with a weight per head.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         indices: Rows of ``x`` ``[E]``.
         entry: Place of each entry's weights, or empty ``[E]``.
         weight: ``[E, H]``.
         x: ``[S, H, F]``.
-        counter: Next row.
         out: Receives the sums ``[R, H, F]``.
     """
     num_rows, num_heads = len(indptr) - 1, x.shape[1]
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        for h in range(num_heads):
+            target = out[row, h]
+            for f in range(len(target)):
+                target[f] = 0
+        for k in range(indptr[row], indptr[row + 1]):
+            place = entry[k] if len(entry) else k
             for h in range(num_heads):
-                target = out[row, h]
-                for f in range(len(target)):
-                    target[f] = 0
-            for k in range(indptr[row], indptr[row + 1]):
-                place = entry[k] if len(entry) else k
-                for h in range(num_heads):
-                    _add1_scaled(out[row, h], x[indices[k], h], weight[place, h])
+                _add1_scaled(out[row, h], x[indices[k], h], weight[place, h])
 
 
 @lean_jit
@@ -230,31 +216,24 @@ def max_messages(
     """Write the largest value of each feature, and whose it is.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         indices: Rows of ``x`` ``[E]``.
         x: ``[S, F]``.
-        counter: Next row.
         out: Receives the maxima; 0 for a row without entries ``[R, F]``.
         winner: Receives the row of ``x`` that has it, the first of equals; -1 for none
             ``[R, F]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            begin, end = indptr[row], indptr[row + 1]
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        begin, end = indptr[row], indptr[row + 1]
+        for f in range(x.shape[1]):
+            out[row, f] = 0
+            winner[row, f] = -1
+        for k in range(begin, end):
+            source = indices[k]
             for f in range(x.shape[1]):
-                out[row, f] = 0
-                winner[row, f] = -1
-            for k in range(begin, end):
-                source = indices[k]
-                for f in range(x.shape[1]):
-                    if winner[row, f] < 0 or x[source, f] > out[row, f]:
-                        out[row, f] = x[source, f]
-                        winner[row, f] = source
+                if winner[row, f] < 0 or x[source, f] > out[row, f]:
+                    out[row, f] = x[source, f]
+                    winner[row, f] = source
 
 
 @jit
@@ -287,27 +266,20 @@ def dot_entries(
     """Write the inner product of both ends of every entry, head by head.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         indices: Rows of ``x`` ``[E]``.
         x: Of the sources ``[S, H, F]``.
         y: Of the rows ``[R, H, F]``.
-        counter: Next row.
         out: Receives the products ``[E, H]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            for k in range(indptr[row], indptr[row + 1]):
-                for h in range(x.shape[1]):
-                    a, b = x[indices[k], h], y[row, h]
-                    total = a[0] * b[0]
-                    for f in range(1, len(a)):
-                        total += a[f] * b[f]
-                    out[k, h] = total
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        for k in range(indptr[row], indptr[row + 1]):
+            for h in range(x.shape[1]):
+                a, b = x[indices[k], h], y[row, h]
+                total = a[0] * b[0]
+                for f in range(1, len(a)):
+                    total += a[f] * b[f]
+                out[k, h] = total
 
 
 @jit
@@ -321,7 +293,6 @@ def transpose_block(
     """List, for every source, the rows that name it, by counting.
 
     Args:
-        indptr: Row offsets ``[R + 1]``.
         indices: Sources ``[E]``.
         starts: Zeros; receives row offsets of the transposed ``[S + 1]``.
         rows: Receives rows, rising within each source ``[E]``.

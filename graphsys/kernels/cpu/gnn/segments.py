@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import lean_jit
 
 _ROWS = 64
@@ -25,29 +25,22 @@ def softmax_rows(
     """Write exp(score) over its sum within the row, for every head.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         scores: ``[E, H]``.
-        counter: Next row, int64 ``[1]``; zero at the start.
         out: Receives shares that sum to 1 in every row ``[E, H]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            begin, end = indptr[row], indptr[row + 1]
-            for h in range(scores.shape[1] if end > begin else 0):
-                highest = scores[begin, h]
-                for k in range(begin + 1, end):
-                    highest = max(highest, scores[k, h])
-                total = scores[begin, h] - scores[begin, h]  # 0 of this dtype, or NaN
-                for k in range(begin, end):
-                    out[k, h] = np.exp(scores[k, h] - highest)
-                    total += out[k, h]
-                for k in range(begin, end):
-                    out[k, h] /= total
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        begin, end = indptr[row], indptr[row + 1]
+        for h in range(scores.shape[1] if end > begin else 0):
+            highest = scores[begin, h]
+            for k in range(begin + 1, end):
+                highest = max(highest, scores[k, h])
+            total = scores[begin, h] - scores[begin, h]  # 0 of this dtype, or NaN
+            for k in range(begin, end):
+                out[k, h] = np.exp(scores[k, h] - highest)
+                total += out[k, h]
+            for k in range(begin, end):
+                out[k, h] /= total
 
 
 @lean_jit
@@ -57,26 +50,19 @@ def softmax_rows_gradient(
     """Write the gradient of the scores: share * (grad - sum of share * grad in the row).
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         shares: From :func:`softmax_rows` ``[E, H]``.
         grad: Gradient of the shares ``[E, H]``.
-        counter: Next row.
         out: Receives the gradient ``[E, H]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            begin, end = indptr[row], indptr[row + 1]
-            for h in range(shares.shape[1] if end > begin else 0):
-                total = shares[begin, h] * grad[begin, h]
-                for k in range(begin + 1, end):
-                    total += shares[k, h] * grad[k, h]
-                for k in range(begin, end):
-                    out[k, h] = shares[k, h] * (grad[k, h] - total)
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        begin, end = indptr[row], indptr[row + 1]
+        for h in range(shares.shape[1] if end > begin else 0):
+            total = shares[begin, h] * grad[begin, h]
+            for k in range(begin + 1, end):
+                total += shares[k, h] * grad[k, h]
+            for k in range(begin, end):
+                out[k, h] = shares[k, h] * (grad[k, h] - total)
 
 
 @lean_jit
@@ -92,23 +78,16 @@ def add_ends(
     """Write the sum of a value of the source and one of the row, for every entry.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         indices: Sources ``[E]``.
         of_src: ``[S, H]``.
         of_dst: ``[R, H]``.
-        counter: Next row.
         out: Receives the sums ``[E, H]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            for k in range(indptr[row], indptr[row + 1]):
-                for h in range(of_src.shape[1]):
-                    out[k, h] = of_src[indices[k], h] + of_dst[row, h]
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        for k in range(indptr[row], indptr[row + 1]):
+            for h in range(of_src.shape[1]):
+                out[k, h] = of_src[indices[k], h] + of_dst[row, h]
 
 
 @lean_jit
@@ -118,25 +97,18 @@ def sum_entries(
     """Write the sum of the values of each row's entries.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         entry: Where the value of each entry lies, or empty: in order ``[E]``.
         values: ``[E, H]``.
-        counter: Next row.
         out: Receives the sums ``[R, H]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        for h in range(values.shape[1]):
+            out[row, h] = 0
+        for k in range(indptr[row], indptr[row + 1]):
+            place = entry[k] if len(entry) else k
             for h in range(values.shape[1]):
-                out[row, h] = 0
-            for k in range(indptr[row], indptr[row + 1]):
-                place = entry[k] if len(entry) else k
-                for h in range(values.shape[1]):
-                    out[row, h] += values[place, h]
+                out[row, h] += values[place, h]
 
 
 @lean_jit
@@ -156,30 +128,23 @@ def attend_ends(
     Brody, Alon, Yahav, "How attentive are graph attention networks?", ICLR 2022.
 
     Args:
-        thread: Not used.
-        indptr: Row offsets ``[R + 1]``.
         indices: Sources ``[E]``.
         x: ``[S, H, F]``.
         y: ``[R, H, F]``.
         attention: ``[H, F]``.
         slope: Of the leaky ReLU below 0.
-        counter: Next row.
         out: Receives the scores ``[E, H]``.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
-            for k in range(indptr[row], indptr[row + 1]):
-                for h in range(x.shape[1]):
-                    a, b, c = x[indices[k], h], y[row, h], attention[h]
-                    total = a[0] - a[0]
-                    for f in range(len(a)):
-                        value = a[f] + b[f]
-                        total += c[f] * (value if value > 0 else value * slope)
-                    out[k, h] = total
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        for k in range(indptr[row], indptr[row + 1]):
+            for h in range(x.shape[1]):
+                a, b, c = x[indices[k], h], y[row, h], attention[h]
+                total = a[0] - a[0]
+                for f in range(len(a)):
+                    value = a[f] + b[f]
+                    total += c[f] * (value if value > 0 else value * slope)
+                out[k, h] = total
 
 
 @lean_jit
@@ -200,8 +165,6 @@ def attend_ends_gradient(
     """Write the gradient of ``y``; on transposed rows, x and y exchanged, of ``x``.
 
     Args:
-        thread: Index of the thread.
-        indptr: Row offsets ``[R + 1]``.
         indices: The other ends ``[E]``.
         entry: Place of each entry's gradient, or empty: in order ``[E]``.
         x: Of the other ends ``[S, H, F]``.
@@ -209,27 +172,22 @@ def attend_ends_gradient(
         attention: ``[H, F]``.
         slope: Of the leaky ReLU below 0.
         grad: Gradient of the scores ``[E, H]``.
-        counter: Next row.
         out: Receives the gradient ``[R, H, F]``.
         of_attention: The gradient of ``attention`` is added to line ``thread``
             ``[threads, H, F]``; empty: it is not wanted.
     """
     num_rows = len(indptr) - 1
-    while True:
-        first = atomic_add(counter, 0, _ROWS)
-        if first >= num_rows:
-            break
-        for row in range(first, min(first + _ROWS, num_rows)):
+    for row in claimed_range(0, num_rows, _ROWS, counter):
+        for h in range(x.shape[1]):
+            for f in range(x.shape[2]):
+                out[row, h, f] = 0
+        for k in range(indptr[row], indptr[row + 1]):
+            place = entry[k] if len(entry) else k
             for h in range(x.shape[1]):
+                g = grad[place, h]
                 for f in range(x.shape[2]):
-                    out[row, h, f] = 0
-            for k in range(indptr[row], indptr[row + 1]):
-                place = entry[k] if len(entry) else k
-                for h in range(x.shape[1]):
-                    g = grad[place, h]
-                    for f in range(x.shape[2]):
-                        value = x[indices[k], h, f] + y[row, h, f]
-                        factor = g if value > 0 else g * slope
-                        out[row, h, f] += factor * attention[h, f]
-                        if len(of_attention):
-                            of_attention[thread, h, f] += factor * value
+                    value = x[indices[k], h, f] + y[row, h, f]
+                    factor = g if value > 0 else g * slope
+                    out[row, h, f] += factor * attention[h, f]
+                    if len(of_attention):
+                        of_attention[thread, h, f] += factor * value

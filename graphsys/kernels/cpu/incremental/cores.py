@@ -26,8 +26,6 @@ def lower_cores(
     Stanley, "The H-index of a network node and its relation to degree and coreness", 2016).
 
     Args:
-        indptr: Where rows begin ``[N + 1]``.
-        ends: Where they end ``[N]``.
         indices: Neighbors in the symmetric rows of a simple graph.
         touched: Nodes that lost a neighbor.
         core: At least the core numbers ``[N]``; changed.
@@ -78,8 +76,6 @@ def raise_cores(
     its two and are joined to it by such nodes.
 
     Args:
-        indptr: Where rows begin ``[N + 1]``.
-        ends: Where they end ``[N]``.
         indices: Neighbors in the symmetric rows of a simple graph without these pairs.
         src: One node of every pair ``[K]``.
         dst: The other.

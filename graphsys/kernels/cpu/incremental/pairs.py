@@ -20,8 +20,6 @@ def count_entries(
     """Add how many entries of the row ``src[k]`` are ``dst[k]`` to ``out[k]``.
 
     Args:
-        begins: Where rows begin ``[N]``.
-        ends: Where they end ``[N]``.
         indices: Neighbors, ascending in each row.
         src: Rows ``[K]``.
         dst: Neighbors ``[K]``.
@@ -52,7 +50,6 @@ def set_aside(
     """Take entries out of rows.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, ascending in each row, none twice; changed.
         src: Rows of the entries to take out, ascending ``[K]``.
         dst: Their neighbors, ascending in each row ``[K]``; all are there.

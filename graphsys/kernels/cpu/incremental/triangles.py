@@ -22,8 +22,6 @@ def count_closed(
     """Count the triangles that each pair closes with rows and the pairs before it.
 
     Args:
-        indptr: Where rows begin ``[N + 1]``.
-        ends: Where they end ``[N]``.
         indices: Neighbors in the symmetric rows of a simple graph without these pairs.
         src: One node of every pair ``[K]``.
         dst: The other.

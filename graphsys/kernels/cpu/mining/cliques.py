@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.bits import lowest_bit, num_bits
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.big_counts import Sums, add_wide
 from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
@@ -41,8 +41,6 @@ def prefix_lengths(indptr: Offsets, indices: Numbers, lengths: Offsets) -> None:
     """Count the smaller neighbors of every node.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         lengths: Receives the counts ``[N]``.
     """
     for v in range(len(indptr) - 1):
@@ -65,35 +63,26 @@ def count_cliques(
     """Count triangles, 4-cliques and 5-cliques.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         size: The largest cliques that are counted, 3 to 5.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         places: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         bitmaps: Scratch ``[T, P, ceil(P / 64)]``, P from :func:`longest_prefix`.
         common: Scratch ``[T, ceil(P / 64)]``.
         sums: Zeros ``[T, 2 * 3]``; receives the counts.
     """
     place, rows, both, found = places[thread], bitmaps[thread], common[thread], sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin = indptr[v]
-            num = place_of(indices, begin, indptr[v + 1], v) - begin
-            if num < 2:
-                continue
-            for i in range(num):
-                place[indices[begin + i]] = i + 1
-            triangles = _fill_rows(indptr, indices, begin, num, place, rows)
-            add_wide(found, TRIANGLES, triangles)
-            if size > 3 and triangles > 2:
-                _count_within(num, size, rows, both, found)
-            for i in range(num):
-                place[indices[begin + i]] = 0
+    for v in claimed_rows(bounds, counter):
+        begin = indptr[v]
+        num = place_of(indices, begin, indptr[v + 1], v) - begin
+        if num < 2:
+            continue
+        for i in range(num):
+            place[indices[begin + i]] = i + 1
+        triangles = _fill_rows(indptr, indices, begin, num, place, rows)
+        add_wide(found, TRIANGLES, triangles)
+        if size > 3 and triangles > 2:
+            _count_within(num, size, rows, both, found)
+        for i in range(num):
+            place[indices[begin + i]] = 0
 
 
 @lean_inline_jit

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.big_counts import Sums, add_wide
 from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
@@ -46,11 +46,6 @@ def sum_pentagons(
     those over one node: a triangle with a tail to a node smaller than all three.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         places: Scratch, zeros ``[T, N]``; zeros again after.
         touched: Scratch ``[T, N]``.
@@ -58,33 +53,29 @@ def sum_pentagons(
     """
     count, place, reached = counts[thread], places[thread], touched[thread]
     found = sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = indptr[v], indptr[v + 1]
-            first = place_of(indices, begin, end, v)
-            for e in range(first, end):
-                a = indices[e]
-                place[a] = place_of(indices, indptr[a], indptr[a + 1], v) + 1
-            num = np.int64(0)
-            for e in range(first, end):
-                a = np.int64(indices[e])
-                below = first - begin + place[a] - 1 - indptr[a]
-                for f in range(place[a], indptr[a + 1]):
-                    b = np.int64(indices[f])
-                    if count[b] == 0:
-                        reached[num] = b
-                        num += 1
-                    count[b] += 1
-                    if b > a and place[b]:
-                        add_wide(found, 1, below + place[b] - 1 - indptr[b])
-            _close_wedges(indptr, indices, count, place, reached, num, found)
-            for k in range(num):
-                count[reached[k]] = 0
-            for e in range(first, end):
-                place[indices[e]] = 0
+    for v in claimed_rows(bounds, counter):
+        begin, end = indptr[v], indptr[v + 1]
+        first = place_of(indices, begin, end, v)
+        for e in range(first, end):
+            a = indices[e]
+            place[a] = place_of(indices, indptr[a], indptr[a + 1], v) + 1
+        num = np.int64(0)
+        for e in range(first, end):
+            a = np.int64(indices[e])
+            below = first - begin + place[a] - 1 - indptr[a]
+            for f in range(place[a], indptr[a + 1]):
+                b = np.int64(indices[f])
+                if count[b] == 0:
+                    reached[num] = b
+                    num += 1
+                count[b] += 1
+                if b > a and place[b]:
+                    add_wide(found, 1, below + place[b] - 1 - indptr[b])
+        _close_wedges(indptr, indices, count, place, reached, num, found)
+        for k in range(num):
+            count[reached[k]] = 0
+        for e in range(first, end):
+            place[indices[e]] = 0
 
 
 @lean_inline_jit
@@ -132,17 +123,12 @@ def sum_pairs(
     """Sum up what follows from the number of common neighbors of two nodes.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         stops: Ends of the rows without neighbors of degree 1 ``[N]``: such are in no
             cycle, and in front of hubs too many for pairs of them.
         pairs: Number of the edge of every entry ``[2 M]``.
         triangles: Triangles of every edge ``[M]``.
         starts: Where the triangles of every edge begin ``[M + 1]``.
         thirds: Third nodes of the triangles.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         marks: Scratch, zeros ``[T, N]``; zeros again after.
         sums: Zeros ``[T, 2 * 5]``; receives twice the 4-cycles; 4-cycles with a
@@ -151,49 +137,45 @@ def sum_pairs(
             ends of the tips of diamonds.
     """
     count, mark, found = counts[thread], marks[thread], sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for u in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = indptr[u], indptr[u + 1]
-            if end - begin < 2:
-                continue
-            for e in range(begin, end):
-                mark[indices[e]] = 1
-                _count_wedges(indptr, indices, stops, u, indices[e], count, found)
-            for e in range(begin, end):
-                x = np.int64(indices[e])
-                _sum_houses(
-                    indptr,
-                    indices,
-                    stops,
-                    pairs,
-                    triangles,
-                    u,
-                    x,
-                    triangles[pairs[e]],
-                    count,
-                    found,
-                )
-                for f in range(stops[x] - 1, indptr[x] - 1, -1):
-                    y = np.int64(indices[f])
-                    if y < x:
-                        break
-                    if mark[y]:
-                        edge, total = np.int64(pairs[f]), np.int64(0)
-                        for k in range(starts[edge + 1] - 1, starts[edge] - 1, -1):
-                            if np.int64(thirds[k]) <= u:
-                                break
-                            total += np.int64(count[thirds[k]]) - 2
-                        add_wide(found, CHORDS, total)
-            for e in range(begin, end):
-                x = np.int64(indices[e])
-                mark[x] = 0
-                for f in range(stops[x] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= u:
-                        break
-                    count[indices[f]] = 0
+    for u in claimed_rows(bounds, counter):
+        begin, end = indptr[u], indptr[u + 1]
+        if end - begin < 2:
+            continue
+        for e in range(begin, end):
+            mark[indices[e]] = 1
+            _count_wedges(indptr, indices, stops, u, indices[e], count, found)
+        for e in range(begin, end):
+            x = np.int64(indices[e])
+            _sum_houses(
+                indptr,
+                indices,
+                stops,
+                pairs,
+                triangles,
+                u,
+                x,
+                triangles[pairs[e]],
+                count,
+                found,
+            )
+            for f in range(stops[x] - 1, indptr[x] - 1, -1):
+                y = np.int64(indices[f])
+                if y < x:
+                    break
+                if mark[y]:
+                    edge, total = np.int64(pairs[f]), np.int64(0)
+                    for k in range(starts[edge + 1] - 1, starts[edge] - 1, -1):
+                        if np.int64(thirds[k]) <= u:
+                            break
+                        total += np.int64(count[thirds[k]]) - 2
+                    add_wide(found, CHORDS, total)
+        for e in range(begin, end):
+            x = np.int64(indices[e])
+            mark[x] = 0
+            for f in range(stops[x] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= u:
+                    break
+                count[indices[f]] = 0
 
 
 @lean_inline_jit
@@ -260,14 +242,9 @@ def sum_neighborhoods(
     """Sum up what follows from wedges between the neighbors of one node.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         pairs: Number of the edge of every entry ``[2 M]``.
         starts: Where the triangles of every edge begin ``[M + 1]``.
         thirds: Third nodes of the triangles.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         places: Scratch, zeros ``[T, N]``; zeros again after.
         sums: Zeros ``[T, 2 * 7]``; receives, over all nodes ``v`` and triangles
@@ -277,37 +254,31 @@ def sum_neighborhoods(
             ``v``, further triangles of both edges, further 4-cliques, and 1.
     """
     count, place, found = counts[thread], places[thread], sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = indptr[v], indptr[v + 1]
-            for e in range(begin, end):
-                place[indices[e]] = e + 1
-            for e in range(begin, end):
-                a, edge = np.int64(indices[e]), np.int64(pairs[e])
-                wheels = np.int64(0)
-                for k in range(starts[edge], starts[edge + 1]):
-                    other = np.int64(pairs[place[thirds[k]] - 1])
-                    for m in range(starts[other + 1] - 1, starts[other] - 1, -1):
-                        c = np.int64(thirds[m])
-                        if c <= a:
-                            break
-                        wheels += np.int64(count[c])
-                        count[c] += 1
-                add_wide(found, TWICE_WHEELS, wheels)
-                _sum_triangles(
-                    indptr, pairs, starts, thirds, v, a, edge, count, place, found
-                )
-                for k in range(starts[edge], starts[edge + 1]):
-                    other = np.int64(pairs[place[thirds[k]] - 1])
-                    for m in range(starts[other + 1] - 1, starts[other] - 1, -1):
-                        if np.int64(thirds[m]) <= a:
-                            break
-                        count[thirds[m]] = 0
-            for e in range(begin, end):
-                place[indices[e]] = 0
+    for v in claimed_rows(bounds, counter):
+        begin, end = indptr[v], indptr[v + 1]
+        for e in range(begin, end):
+            place[indices[e]] = e + 1
+        for e in range(begin, end):
+            a, edge = np.int64(indices[e]), np.int64(pairs[e])
+            wheels = np.int64(0)
+            for k in range(starts[edge], starts[edge + 1]):
+                other = np.int64(pairs[place[thirds[k]] - 1])
+                for m in range(starts[other + 1] - 1, starts[other] - 1, -1):
+                    c = np.int64(thirds[m])
+                    if c <= a:
+                        break
+                    wheels += np.int64(count[c])
+                    count[c] += 1
+            add_wide(found, TWICE_WHEELS, wheels)
+            _sum_triangles(indptr, pairs, starts, thirds, v, a, edge, count, place, found)
+            for k in range(starts[edge], starts[edge + 1]):
+                other = np.int64(pairs[place[thirds[k]] - 1])
+                for m in range(starts[other + 1] - 1, starts[other] - 1, -1):
+                    if np.int64(thirds[m]) <= a:
+                        break
+                    count[thirds[m]] = 0
+        for e in range(begin, end):
+            place[indices[e]] = 0
 
 
 @lean_inline_jit

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.big_counts import Sums, add_wide
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -54,11 +54,6 @@ def count_small(
     """Sum up what all 3- and 4-motifs but the 4-clique follow from.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         marks: Scratch, zeros ``[T, N]``; zeros again after.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         sums: Zeros ``[T, 2 * 5]``; receives the sums over edges of the product of the
@@ -66,41 +61,37 @@ def count_small(
             of triangles; and the 4-cycles.
     """
     mark, count, found = marks[thread], counts[thread], sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = indptr[v], indptr[v + 1]
-            first = place_of(indices, begin, end, v)
-            for e in range(begin, end):
-                mark[indices[e]] = 1
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                place, stop = indptr[x], indptr[x + 1]
-                degree, triangles, squares = stop - place, np.int64(0), np.int64(0)
-                while np.int64(indices[place]) < v:
-                    triangles += np.int64(mark[indices[place]])
-                    place += 1
-                for f in range(place + 1, stop):
-                    w = indices[f]
-                    triangles += np.int64(mark[w])
-                    squares += np.int64(count[w])
-                    count[w] += 1
-                own = end - begin
-                add_wide(found, PATHS, (own - 1) * (degree - 1))
-                add_wide(found, TRIANGLES, triangles)
-                add_wide(found, TAILED, triangles * max(own + degree - 4, 0))
-                add_wide(found, DIAMONDS, triangles * (triangles - 1) // 2)
-                add_wide(found, SQUARES, squares)
-            for e in range(begin, end):
-                mark[indices[e]] = 0
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    count[indices[f]] = 0
+    for v in claimed_rows(bounds, counter):
+        begin, end = indptr[v], indptr[v + 1]
+        first = place_of(indices, begin, end, v)
+        for e in range(begin, end):
+            mark[indices[e]] = 1
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            place, stop = indptr[x], indptr[x + 1]
+            degree, triangles, squares = stop - place, np.int64(0), np.int64(0)
+            while np.int64(indices[place]) < v:
+                triangles += np.int64(mark[indices[place]])
+                place += 1
+            for f in range(place + 1, stop):
+                w = indices[f]
+                triangles += np.int64(mark[w])
+                squares += np.int64(count[w])
+                count[w] += 1
+            own = end - begin
+            add_wide(found, PATHS, (own - 1) * (degree - 1))
+            add_wide(found, TRIANGLES, triangles)
+            add_wide(found, TAILED, triangles * max(own + degree - 4, 0))
+            add_wide(found, DIAMONDS, triangles * (triangles - 1) // 2)
+            add_wide(found, SQUARES, squares)
+        for e in range(begin, end):
+            mark[indices[e]] = 0
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                count[indices[f]] = 0
 
 
 @lean_jit
@@ -117,32 +108,23 @@ def count_edge_triangles(
     """Count the triangles of every edge.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         pairs: Number of the edge of every entry (:func:`number_edges`).
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         marks: Scratch, zeros ``[T, N]``; zeros again after.
         triangles: Receives the counts ``[M]``.
     """
     mark = marks[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = indptr[v], indptr[v + 1]
-            for e in range(begin, end):
-                mark[indices[e]] = 1
-            for e in range(place_of(indices, begin, end, v), end):
-                x = indices[e]
-                found = np.int64(0)
-                for f in range(indptr[x], indptr[x + 1]):
-                    found += np.int64(mark[indices[f]])
-                triangles[pairs[e]] = found
-            for e in range(begin, end):
-                mark[indices[e]] = 0
+    for v in claimed_rows(bounds, counter):
+        begin, end = indptr[v], indptr[v + 1]
+        for e in range(begin, end):
+            mark[indices[e]] = 1
+        for e in range(place_of(indices, begin, end, v), end):
+            x = indices[e]
+            found = np.int64(0)
+            for f in range(indptr[x], indptr[x + 1]):
+                found += np.int64(mark[indices[f]])
+            triangles[pairs[e]] = found
+        for e in range(begin, end):
+            mark[indices[e]] = 0
 
 
 @lean_jit
@@ -160,34 +142,25 @@ def list_edge_triangles(
     """List the third nodes of the triangles of every edge, ascending.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         pairs: Number of the edge of every entry.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         marks: Scratch, zeros ``[T, N]``; zeros again after.
         starts: Where the list of every edge begins ``[M + 1]``.
         thirds: Receives the lists.
     """
     mark = marks[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = indptr[v], indptr[v + 1]
-            for e in range(begin, end):
-                mark[indices[e]] = 1
-            for e in range(place_of(indices, begin, end, v), end):
-                x = indices[e]
-                place = starts[pairs[e]]
-                for f in range(indptr[x], indptr[x + 1]):
-                    if mark[indices[f]]:
-                        thirds[place] = indices[f]
-                        place += 1
-            for e in range(begin, end):
-                mark[indices[e]] = 0
+    for v in claimed_rows(bounds, counter):
+        begin, end = indptr[v], indptr[v + 1]
+        for e in range(begin, end):
+            mark[indices[e]] = 1
+        for e in range(place_of(indices, begin, end, v), end):
+            x = indices[e]
+            place = starts[pairs[e]]
+            for f in range(indptr[x], indptr[x + 1]):
+                if mark[indices[f]]:
+                    thirds[place] = indices[f]
+                    place += 1
+        for e in range(begin, end):
+            mark[indices[e]] = 0
 
 
 @lean_jit
@@ -197,8 +170,6 @@ def number_edges(
     """Number the edges in the order of their smaller node, both entries alike.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         cursor: First place of every row ``[N]``; advanced.
         pairs: Receives the number of every entry ``[2 M]``.
     """
@@ -225,38 +196,29 @@ def count_squares(
     """Count the 4-cycles.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         sums: Zeros ``[T, 2]``; receives the count.
     """
     count, found = counts[thread], sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            end = indptr[v + 1]
-            first = place_of(indices, indptr[v], end, v)
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                squares = np.int64(0)
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    w = np.int64(indices[f])
-                    if w <= v:
-                        break
-                    squares += np.int64(count[w])
-                    count[w] += 1
-                add_wide(found, 0, squares)
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    count[indices[f]] = 0
+    for v in claimed_rows(bounds, counter):
+        end = indptr[v + 1]
+        first = place_of(indices, indptr[v], end, v)
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            squares = np.int64(0)
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                w = np.int64(indices[f])
+                if w <= v:
+                    break
+                squares += np.int64(count[w])
+                count[w] += 1
+            add_wide(found, 0, squares)
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                count[indices[f]] = 0
 
 
 @lean_jit
@@ -273,43 +235,34 @@ def sum_squares(
     """Sum up, over the edges of every 4-cycle, the triangles of the edge.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         triangles: Triangles of the edge of every entry ``[2 M]``.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         sums: Zeros ``[T, 2]``; receives the sum.
     """
     count, found = counts[thread], sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            end = indptr[v + 1]
-            first = place_of(indices, indptr[v], end, v)
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    count[indices[f]] += 1
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                own, wedges, others = np.int64(triangles[e]), np.int64(0), np.int64(0)
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    squares = np.int64(count[indices[f]]) - 1
-                    wedges += squares
-                    others += squares * np.int64(triangles[f])
-                add_wide(found, 0, own * wedges)
-                add_wide(found, 0, others)
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    count[indices[f]] = 0
+    for v in claimed_rows(bounds, counter):
+        end = indptr[v + 1]
+        first = place_of(indices, indptr[v], end, v)
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                count[indices[f]] += 1
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            own, wedges, others = np.int64(triangles[e]), np.int64(0), np.int64(0)
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                squares = np.int64(count[indices[f]]) - 1
+                wedges += squares
+                others += squares * np.int64(triangles[f])
+            add_wide(found, 0, own * wedges)
+            add_wide(found, 0, others)
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                count[indices[f]] = 0

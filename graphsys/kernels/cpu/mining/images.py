@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -37,32 +37,24 @@ def find_images(
     marks, which are only ever set.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row; one stands there once for each label.
         labels: Label of every entry ``[E]``.
         steps: For every step the step of a neighbor in the pattern, the label of the edge
             to it, the pattern's node, and where its checks end ``[K, 4]``.
         checks: Further edges of the steps to steps before: step, label ``[C, 2]``.
         allowed: Whether a node may be a node of the pattern ``[K, N]``.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         frames: Scratch ``[T, 2, K]``.
         found: Receives 1 for images ``[K, N]``.
     """
     image, cursor = frames[thread, 0], frames[thread, 1]
     first = steps[0, NODE]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            if not allowed[first, v] or found[first, v]:
-                continue
-            image[0] = v
-            if _has_match(indptr, indices, labels, steps, checks, allowed, image, cursor):
-                for step in range(len(steps)):
-                    found[steps[step, NODE], image[step]] = 1
+    for v in claimed_rows(bounds, counter):
+        if not allowed[first, v] or found[first, v]:
+            continue
+        image[0] = v
+        if _has_match(indptr, indices, labels, steps, checks, allowed, image, cursor):
+            for step in range(len(steps)):
+                found[steps[step, NODE], image[step]] = 1
 
 
 @lean_inline_jit

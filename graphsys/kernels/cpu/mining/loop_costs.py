@@ -68,7 +68,6 @@ def sample_trips(
     """Descend at random from sampled edges, and weigh what is met by what it stands for.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row ``[2 M]``, M at least 1.
         steps: What a node of a step must fulfil ``[K, 4]``; the second is a neighbor.
         num_samples: Descents.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.big_counts import Sums, add_wide
 from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
@@ -46,60 +47,52 @@ def count_matches(
     """Count the matches of a pattern.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row.
         steps: What a node of a step must fulfil ``[K, 3]``, K at least 2.
         tests: What edges of steps must fulfil besides ``[L, 4]``, sorted by step.
         kinds: What the edge of every entry is, as bits ``[2 M]``; empty without tests.
         wanted: Label of the node of every step ``[K]``, -1 for any; or empty.
         labels: Labels of nodes ``[N]``; empty where nothing is wanted.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         candidates: Scratch ``[T, K, D]``, D the largest degree.
         frames: Scratch ``[T, 3, K]``.
         sums: Zeros ``[T, 2]``; receives the count.
     """
     image, num, place = frames[thread, 0], frames[thread, 1], frames[thread, 2]
     fits, found, last = candidates[thread], sums[thread], len(steps) - 1
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            if len(wanted) and wanted[0] >= 0 and labels[v] != wanted[0]:
-                continue
-            image[0] = v
-            step = 1
-            num[1], place[1] = (
-                list_fitting(
-                    indptr, indices, steps, tests, kinds, wanted, labels, 1, image, fits
-                ),
-                0,
-            )
-            while step > 0:
-                if step == last:
-                    add_wide(found, 0, num[step])
-                    step -= 1
-                elif place[step] >= num[step]:
-                    step -= 1
-                else:
-                    image[step] = fits[step, place[step]]
-                    place[step] += 1
-                    step += 1
-                    num[step] = list_fitting(
-                        indptr,
-                        indices,
-                        steps,
-                        tests,
-                        kinds,
-                        wanted,
-                        labels,
-                        step,
-                        image,
-                        fits,
-                    )
-                    place[step] = 0
+    for v in claimed_rows(bounds, counter):
+        if len(wanted) and wanted[0] >= 0 and labels[v] != wanted[0]:
+            continue
+        image[0] = v
+        step = 1
+        num[1], place[1] = (
+            list_fitting(
+                indptr, indices, steps, tests, kinds, wanted, labels, 1, image, fits
+            ),
+            0,
+        )
+        while step > 0:
+            if step == last:
+                add_wide(found, 0, num[step])
+                step -= 1
+            elif place[step] >= num[step]:
+                step -= 1
+            else:
+                image[step] = fits[step, place[step]]
+                place[step] += 1
+                step += 1
+                num[step] = list_fitting(
+                    indptr,
+                    indices,
+                    steps,
+                    tests,
+                    kinds,
+                    wanted,
+                    labels,
+                    step,
+                    image,
+                    fits,
+                )
+                place[step] = 0
 
 
 @lean_inline_jit
@@ -186,7 +179,6 @@ def fill_matches(
     """Write matches until there is no more room, and go on from there the next time.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row.
         steps: What a node of a step must fulfil ``[K, 3]``, K at least 2.
         tests: As of :func:`count_matches`, like the next three.

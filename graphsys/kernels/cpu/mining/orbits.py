@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_rows
 from graphsys.kernels.cpu.mining.four_cycles import place_of
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -35,47 +36,38 @@ def count_edge_squares(
     """Count the 4-cycles of every edge, each at its smallest node.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         pairs: Number of the edge of every entry ``[2 M]``.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         counts: Scratch, zeros, int32 ``[T, N]``; zeros again after.
         squares: Zeros; receives the counts ``[M]``.
     """
     count = counts[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            end = indptr[v + 1]
-            first = place_of(indices, indptr[v], end, v)
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    count[indices[f]] += 1
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                total = np.int64(0)
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    others = np.int64(count[indices[f]]) - 1
-                    if others:
-                        total += others
-                        atomic_add(squares, np.int64(pairs[f]), others)
-                if total:
-                    atomic_add(squares, np.int64(pairs[e]), total)
-            for e in range(first, end):
-                x = np.int64(indices[e])
-                for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
-                    if np.int64(indices[f]) <= v:
-                        break
-                    count[indices[f]] = 0
+    for v in claimed_rows(bounds, counter):
+        end = indptr[v + 1]
+        first = place_of(indices, indptr[v], end, v)
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                count[indices[f]] += 1
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            total = np.int64(0)
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                others = np.int64(count[indices[f]]) - 1
+                if others:
+                    total += others
+                    atomic_add(squares, np.int64(pairs[f]), others)
+            if total:
+                atomic_add(squares, np.int64(pairs[e]), total)
+        for e in range(first, end):
+            x = np.int64(indices[e])
+            for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
+                if np.int64(indices[f]) <= v:
+                    break
+                count[indices[f]] = 0
 
 
 @lean_jit
@@ -83,8 +75,6 @@ def longest_prefixes(indptr: Offsets, indices: Numbers, lengths: Offsets) -> np.
     """Return a bound of the edges among the smaller neighbors of one node.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         lengths: Receives the number of smaller neighbors ``[N]``.
     """
     most = np.int64(0)
@@ -117,13 +107,8 @@ def sum_edge_triangles(
     """Count the 4-cliques of every edge and sum over its triangles, found at the largest.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors.
         pairs: Number of the edge of every entry ``[2 M]``.
         triangles: Triangles of every edge ``[M]``.
-        bounds: Chunks of nodes ``[C + 1]``.
-        counter: Next chunk.
         places: Scratch, zeros ``[T, N]``; zeros again after.
         row_starts: Scratch ``[T, P + 1]``, P the most smaller neighbors.
         inner: Scratch ``[T, 2, L]``, L from :func:`longest_prefixes`.
@@ -134,42 +119,38 @@ def sum_edge_triangles(
     """
     place, starts = places[thread], row_starts[thread]
     nodes, numbers, sums = inner[thread, 0], inner[thread, 1], edge_sums[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(bounds) - 1:
-            break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin = indptr[v]
-            num = place_of(indices, begin, indptr[v + 1], v) - begin
-            if num < 2:
-                continue
-            for i in range(num):
-                place[indices[begin + i]] = i + 1
-            _list_inner(indptr, indices, pairs, begin, num, place, starts, nodes, numbers)
-            for i in range(num):
-                place[indices[begin + i]] = 0
-            _sum_triangles(
-                indptr,
-                indices,
-                pairs,
-                triangles,
-                v,
-                num,
-                starts,
-                nodes,
-                numbers,
-                sums,
-                flat,
-                tips,
-            )
-            _count_cliques(num, starts, nodes, numbers, place, sums, flat)
-            num_edges = len(triangles)
-            for i in range(num):
-                for k in range(3):
-                    if sums[i, k]:
-                        edge = np.int64(pairs[begin + i])
-                        atomic_add(flat, k * num_edges + edge, sums[i, k])
-                        sums[i, k] = 0
+    for v in claimed_rows(bounds, counter):
+        begin = indptr[v]
+        num = place_of(indices, begin, indptr[v + 1], v) - begin
+        if num < 2:
+            continue
+        for i in range(num):
+            place[indices[begin + i]] = i + 1
+        _list_inner(indptr, indices, pairs, begin, num, place, starts, nodes, numbers)
+        for i in range(num):
+            place[indices[begin + i]] = 0
+        _sum_triangles(
+            indptr,
+            indices,
+            pairs,
+            triangles,
+            v,
+            num,
+            starts,
+            nodes,
+            numbers,
+            sums,
+            flat,
+            tips,
+        )
+        _count_cliques(num, starts, nodes, numbers, place, sums, flat)
+        num_edges = len(triangles)
+        for i in range(num):
+            for k in range(3):
+                if sums[i, k]:
+                    edge = np.int64(pairs[begin + i])
+                    atomic_add(flat, k * num_edges + edge, sums[i, k])
+                    sums[i, k] = 0
 
 
 @lean_inline_jit

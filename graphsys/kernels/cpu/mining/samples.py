@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.cpu.mining.matches import has_kinds, list_fitting
 from graphsys.kernels.jit import lean_jit
 
@@ -44,8 +44,6 @@ def draw_matches(
     """Sum up, chunk by chunk, what drawn matches stand for, and its squares.
 
     Args:
-        thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row.
         owners: Node of every entry ``[2 M]``.
         steps: What a node of a step must fulfil, as in ``matches.py``, but with nothing it
@@ -56,16 +54,12 @@ def draw_matches(
         labels: Labels of nodes.
         key: Of the draws.
         first_chunk: Number of the first chunk: draws depend on the chunk, not the thread.
-        counter: Next chunk.
         candidates: Scratch ``[T, K, D]``, D the largest degree.
         images: Scratch ``[T, K]``.
         sums: Receives sum and sum of squares ``[C, 2]``.
     """
     fits, image = candidates[thread], images[thread]
-    while True:
-        chunk = atomic_add(counter, 0, 1)
-        if chunk >= len(sums):
-            break
+    for chunk in claimed_range(0, len(sums), 1, counter):
         total, squares = 0.0, 0.0
         state = mix64(key ^ mix64(np.uint64(first_chunk + chunk)))
         for _ in range(SAMPLES_A_CHUNK):

@@ -47,7 +47,6 @@ def make_simple(
     Args:
         low: First row.
         high: End of the rows.
-        indptr: Row offsets ``[N + 1]``.
         entries: Neighbors, in any order; rewritten.
         lengths: Receives how many stay at the front of every row ``[N]``.
     """
@@ -83,7 +82,6 @@ def renumber_rows(
         old_entries: Old rows, at the front of their places.
         nodes: Old number of every node ``[N]``.
         label: New number of every old node ``[N]``.
-        indptr: Row offsets ``[N + 1]``.
         indices: Receives the neighbors.
     """
     for row in range(low, high):

@@ -54,8 +54,6 @@ def check_rows(
     """Find the first row or entry of an index that is wrong.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors ``[E]``.
         num_neighbors: Nodes of the neighbors' type.
 
     Returns:
@@ -110,8 +108,6 @@ def index_words(
     """Write the words of the entries ``begin`` to ``end`` of an index.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors ``[E]``.
         row: The row that ``begin`` lies in.
         row_base: First number of the rows' partition.
         begin: First entry.

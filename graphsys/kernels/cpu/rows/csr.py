@@ -45,8 +45,6 @@ def transpose_rows(
     """Scatter rows to columns; every new row is sorted because rows are visited in order.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors ``[E]``.
         cursor: First place of every column's row ``[M + 1]``; advanced.
         out: Receives the rows that were the neighbors ``[E]``.
         places: Receives the old place of each entry, int64 ``[E]``, or has length 0.
@@ -101,8 +99,6 @@ def merge_simple_rows(
     """Merge two sorted rows of every node without loops and repetitions.
 
     Args:
-        begins: Where rows begin ``[N]``.
-        ends: Where they end ``[N]``.
         indices: Sorted rows.
         other_begins: Where the other rows begin ``[N]``; empty where there are none.
         other_ends: Where they end.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.cpu.pointers import copy_bytes, load_uint32, prefetch
 from graphsys.kernels.cpu.rows.row_table import find_partition
 from graphsys.kernels.jit import lean_jit
@@ -34,7 +34,6 @@ def gather_rows(
     """Copy the rows of nodes; threads share the work block by block.
 
     Args:
-        thread: Index of the thread; not used.
         offsets: First number of every partition, and the number of nodes ``[P + 1]``.
         addresses: Where each partition's first row lies ``[P]``.
         places: Where each partition's uint32 lie that say which row a node has ``[P]``; 0
@@ -43,20 +42,15 @@ def gather_rows(
         nodes: Numbers of nodes ``[n]``, all in range.
         target: Address of the first row that is written.
         stride: Bytes from one written row to the next.
-        counter: Next row, int64 ``[1]``; zero at the start.
     """
     num_nodes = len(nodes)
-    while True:
-        begin = atomic_add(counter, 0, _BLOCK)
-        if begin >= num_nodes:
-            break
-        for k in range(begin, min(begin + _BLOCK, num_nodes)):
-            if k + _AHEAD < num_nodes:
-                source = _row(offsets, addresses, places, row_bytes, nodes[k + _AHEAD])
-                for line in range(0, row_bytes, _LINE):
-                    prefetch(source + np.uint64(line))
-            source = _row(offsets, addresses, places, row_bytes, nodes[k])
-            copy_bytes(target + np.uint64(k * stride), source, row_bytes)
+    for k in claimed_range(0, num_nodes, _BLOCK, counter):
+        if k + _AHEAD < num_nodes:
+            source = _row(offsets, addresses, places, row_bytes, nodes[k + _AHEAD])
+            for line in range(0, row_bytes, _LINE):
+                prefetch(source + np.uint64(line))
+        source = _row(offsets, addresses, places, row_bytes, nodes[k])
+        copy_bytes(target + np.uint64(k * stride), source, row_bytes)
 
 
 @lean_jit

@@ -41,7 +41,6 @@ def match_entries(
     no partner.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted within each row ``[E]``.
         weight: Weights ``[E]``, or length 0.
         other_indptr: Offsets of the other rows ``[N + 1]``.

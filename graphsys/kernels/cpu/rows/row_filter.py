@@ -19,7 +19,6 @@ def kept_offsets(
     """Return the offsets of rows without the entries of other times.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         time: Time of every entry, int64 ``[E]``.
         first: First time that is kept.
         last: Last time that is kept.

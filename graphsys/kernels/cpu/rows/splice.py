@@ -143,7 +143,6 @@ def shift_offsets(
     """Return the offsets of rows that some entries left and others joined.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         added: Rows of the entries put in, ascending, int64.
         dropped: Rows of the entries left out, ascending, int64.
         out: Receives the new offsets ``[N + 1]``.

@@ -32,7 +32,6 @@ def find_before(indptr: Ints, times: Ints, nodes: Ints, before: Ints, ends: Ints
     """Find where the entries of rows end that are strictly older than a time.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         times: Of the entries, not falling within a row ``[E]``.
         nodes: The rows asked about ``[n]``.
         before: A time for each ``[n]``.
@@ -48,7 +47,6 @@ def take_latest(indptr: Ints, nodes: Ints, ends: Ints, entries: Ints) -> None:
     """Take the last entries before an end, the latest first.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
         nodes: The rows ``[n]``.
         ends: Behind the last entry that may be taken of each ``[n]``.
         entries: Receives places of entries, -1 where a row has no more ``[n, k]``.

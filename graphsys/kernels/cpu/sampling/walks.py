@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import inline_jit, jit
 
 _BLOCK = 64
@@ -148,7 +148,6 @@ def walk(
     """Walk from every start, ``num_walks`` times each.
 
     Args:
-        thread: Index of the thread; not used.
         indptr: Row offsets of the out-rows, numbered by rank ``[N + 1]``.
         indices: Out-neighbors ``[E]``, rows sorted.
         cumulative: Running sums of the weights within each row ``[E]``; empty without.
@@ -157,31 +156,26 @@ def walk(
         back: Weight of going back, node2vec's 1 / p.
         out: Weight of nodes that the last one has no edge to, node2vec's 1 / q.
         seed: The user's seed.
-        counter: Next walk, int64 ``[1]``; zero at the start.
         nodes: Receives the walks, the start first ``[S * num_walks, length + 1]``.
         lengths: Receives how many nodes each walk has ``[S * num_walks]``.
     """
     total = len(starts) * num_walks
-    while True:
-        first = atomic_add(counter, 0, _BLOCK)
-        if first >= total:
-            break
-        for row in range(first, min(first + _BLOCK, total)):
-            node = np.int64(starts[row // num_walks])
-            key = mix64(mix64(mix64(seed) ^ np.uint64(node)) ^ np.uint64(row % num_walks))
-            last = np.int64(-1)
-            nodes[row, 0] = node
-            length = 1
-            while length < nodes.shape[1]:
-                following = _next_node(
-                    indptr, indices, cumulative, node, last, length, key, back, out
-                )
-                if following < 0:
-                    break
-                nodes[row, length] = following
-                length += 1
-                last, node = node, following
-            lengths[row] = length
+    for row in claimed_range(0, total, _BLOCK, counter):
+        node = np.int64(starts[row // num_walks])
+        key = mix64(mix64(mix64(seed) ^ np.uint64(node)) ^ np.uint64(row % num_walks))
+        last = np.int64(-1)
+        nodes[row, 0] = node
+        length = 1
+        while length < nodes.shape[1]:
+            following = _next_node(
+                indptr, indices, cumulative, node, last, length, key, back, out
+            )
+            if following < 0:
+                break
+            nodes[row, length] = following
+            length += 1
+            last, node = node, following
+        lengths[row] = length
 
 
 @jit

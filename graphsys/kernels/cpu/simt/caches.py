@@ -249,7 +249,6 @@ def run_caches(
     Args:
         starts: Place of each row's first entry ``[n]``.
         lengths: Entries visited of each row, times the columns of each ``[n]``.
-        indices: Neighbors ``[E]``.
         config: See above, int64 ``[NUM_CONFIG]``.
         slots: See above, int64; ``[1]`` where nothing is left out.
         l1: Tags, bits and stamps of the SMs that are simulated,

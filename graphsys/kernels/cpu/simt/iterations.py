@@ -21,9 +21,6 @@ def find_trips(
     """Count the entries of each row up to its first neighbor in a set of nodes.
 
     Args:
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Neighbors ``[E]``.
         skipped: The rows that are not entered.
         senders: The nodes that end a search.
         trips: Receives the entries read of each row ``[N]``; zeros.

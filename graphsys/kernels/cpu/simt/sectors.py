@@ -116,7 +116,6 @@ def tally_by_groups(
         lengths: Entries visited of each row ``[n]``.
         rows: Which of them are walked, in order ``[r]``.
         lanes: Lanes per row: 1, 2, 4, 8, 16 or 32.
-        indices: Neighbors ``[E]``.
         shifts: log2 of how many ``indices``, and how many values, a sector holds.
         scatters: Whether lanes add to the neighbors, so that they can collide.
         order: int64 ``[32]``, scratch.

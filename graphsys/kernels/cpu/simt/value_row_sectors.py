@@ -83,7 +83,6 @@ def tally_wide_by_groups(
         lengths: Entries of each row ``[n]``.
         rows: Which of them are walked, in order ``[r]``.
         lanes: Lanes per row: 2, 4, 8, 16 or 32.
-        indices: Neighbors ``[E]``.
         sizes: See :data:`WIDTH`, int64 ``[3]``.
         scratch: int64 ``[TABLES, 64]``, zeros at first.
         tallies: Receives the sums, int64 ``[7]``; zeros at first.
