@@ -1,7 +1,6 @@
 """Edges of a worker's own nodes in memory, beside the ways back that others hold."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from graphsys.core.types import EDGE
 from graphsys.distributed.transport.exchange import Exchange, Payload
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock, unite
-from graphsys.graph.csr import Csr, offset_dtype, read_only
-from graphsys.storage.views import Index
+from graphsys.graph.csr import Csr, offset_dtype
 
 Places = npt.NDArray[np.int64]
 Shared = list[Places]
@@ -59,7 +57,7 @@ class LocalEdges(Topology):
             return self.blocks(direction)
         rows = self._rows[direction]
         return [
-            _block(replace(rows, indptr=rows.indptr[low : high + 1]), direction, low)
+            _block(rows.with_indptr(rows.indptr[low : high + 1]), direction, low)
             for low, high in self._spans
         ]
 
@@ -100,7 +98,7 @@ class LocalEdges(Topology):
         for other in self._exchange.others:
             places = self._entries(own, self._exchange.rank, other)
             nodes = np.searchsorted(own.indptr, places, "right") - 1
-            columns = own.columns()
+            columns = own.columns
             cut = [column[places] for column in columns.values()]
             outgoing.append((tuple(columns), nodes, own.indices[places], *cut))
         blocks = [_block(own, direction, 0)]
@@ -118,19 +116,11 @@ class LocalEdges(Topology):
 
 
 def _block(rows: Csr, direction: Direction, row_base: int) -> IndexBlock:
-    columns = {name: read_only(values) for name, values in rows.columns().items()}
-    index = Index(
-        indptr=read_only(rows.indptr),
-        indices=read_only(rows.indices),
-        weight=columns.get("weight"),
-        relation=columns.get("relation"),
-        time=columns.get("time"),
-    )
     return IndexBlock(
         edge_type=EDGE,
         side=direction,
         part=0,
         row_base=row_base,
         column_base=0,
-        index=index,
+        index=rows,
     )

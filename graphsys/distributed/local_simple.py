@@ -11,7 +11,7 @@ from graphsys.core.types import EDGE
 from graphsys.distributed.transport.exchange import Exchange
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
-from graphsys.storage.views import Index
+from graphsys.graph.csr import Csr
 
 Spans = Sequence[tuple[int, int]]
 
@@ -38,7 +38,7 @@ class LocalSimple(Topology):
                 part=k,
                 row_base=low,
                 column_base=0,
-                index=Index(indptr=rows.indptr[low : high + 1], indices=rows.indices),
+                index=Csr(indptr=rows.indptr[low : high + 1], indices=rows.indices),
             )
             for k, (low, high) in enumerate(spans)
         ]

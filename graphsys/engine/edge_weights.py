@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 
 _AT_A_TIME = 1 << 20
 """Weights looked at in one go, so that a check of mapped weights takes little memory."""
@@ -61,7 +61,7 @@ def refuse_infinite(topology: Topology, algorithm: str) -> None:
         )
 
 
-def refuse_overflow(out: Rows, distance: npt.NDArray[np.float64]) -> None:
+def refuse_overflow(out: Csr, distance: npt.NDArray[np.float64]) -> None:
     """Refuse a path whose length is infinite in float64: its end is not unreached.
 
     Args:

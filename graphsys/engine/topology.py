@@ -28,7 +28,6 @@ from graphsys.graph.csr import (
     row_lengths,
     transpose,
 )
-from graphsys.graph.rows import Rows
 from graphsys.graph.simple_rows import SimpleRows, simple_undirected
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import GraphReader as Graph
@@ -67,7 +66,7 @@ class Topology:
         self.is_directed = is_directed
         self.graph = graph
         self._rows: dict[Direction, Csr] = rows or {}
-        self._mapped: dict[Direction, Rows] = {}
+        self._mapped: dict[Direction, Csr] = {}
         self._simple: Csr | None = None
         self._is_simple: bool | None = None
         self.node_columns: dict[str, npt.NDArray[Any]] = {}
@@ -180,7 +179,7 @@ class Topology:
             self._rows[direction] = unite(blocks, self.num_nodes, self.allocate)
         return self._rows[direction]
 
-    def rows(self, direction: Direction = "out", columns: Sequence[str] = ()) -> Rows:
+    def rows(self, direction: Direction = "out", columns: Sequence[str] = ()) -> Csr:
         """Return the rows of a direction, where they lie if possible.
 
         The files of a store of one node type and edge type are mapped side by side; all
@@ -192,7 +191,7 @@ class Topology:
         """
         direction = direction if self.is_directed else "out"
         if self.is_at_hand(direction) or not self.can_map(direction, columns):
-            return self.csr(direction).rows
+            return self.csr(direction)
         blocks, rows = self.blocks(direction), self._mapped.get(direction)
         try:
             rows = map_rows(blocks) if rows is None else rows
@@ -200,7 +199,7 @@ class Topology:
             missing = [name for name in wanted if name not in rows.columns]
             self._mapped[direction] = rows = with_columns(rows, blocks, missing)
         except OSError:  # a compaction took the files away; the blocks still see them
-            return self.csr(direction).rows
+            return self.csr(direction)
         return rows
 
     def can_map(self, direction: Direction, columns: Sequence[str] = ()) -> bool:
@@ -231,8 +230,8 @@ class Topology:
     def column_dtypes(self) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the edges' columns, as the rows of :meth:`csr` have them."""
         if self.graph is None:
-            rows = self._rows["out"].columns()
-            return {name: column.dtype for name, column in rows.items()}
+            own = self._rows["out"].columns
+            return {name: column.dtype for name, column in own.items()}
         found = {}
         for name in COLUMNS:
             columns = [getattr(block.index, name) for block in self.blocks("out")]
@@ -257,7 +256,7 @@ class Topology:
                 self._simple = self.simple_rows().csr(allocate=self.allocate)
         return self._simple
 
-    def simple_in_place(self) -> Rows:
+    def simple_in_place(self) -> Csr:
         """Return the rows of :meth:`simple`, those of the files where they are simple."""
         if self._simple is None and not self.is_directed and self.graph is not None:
             rows = self.rows()
@@ -265,7 +264,7 @@ class Topology:
                 self._is_simple = SimpleRows.of(rows).degrees().sum() == rows.num_edges
             if self._is_simple:
                 return rows
-        return self.simple().rows
+        return self.simple()
 
     def simple_rows(self) -> SimpleRows:
         """Return what :meth:`simple` makes, to be merged while it is read."""

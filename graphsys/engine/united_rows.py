@@ -1,7 +1,7 @@
 """Rows of all nodes made of the blocks that a store keeps: mapped in place, or copied."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +18,7 @@ from graphsys.graph.csr import (
     transpose,
 )
 from graphsys.graph.file_columns import CAN_MAP, FileColumn, map_side_by_side
-from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.rows.csr import append_rows
-from graphsys.storage.views import Index
 
 Direction = Literal["in", "out"]
 ENTRIES_AT_A_TIME = 1 << 18
@@ -45,7 +43,7 @@ class IndexBlock:
     part: int
     row_base: int
     column_base: int
-    index: Index
+    index: Csr
 
 
 def why_copied(
@@ -76,7 +74,7 @@ def why_copied(
     return ""
 
 
-def map_rows(blocks: Sequence[IndexBlock]) -> Rows:
+def map_rows(blocks: Sequence[IndexBlock]) -> Csr:
     """Return the rows of blocks with neighbors where they lie.
 
     Args:
@@ -89,7 +87,7 @@ def map_rows(blocks: Sequence[IndexBlock]) -> Rows:
         O(N) time and twice 4 bytes a node; 8 from 2**32 entries on.
     """
     indices, places = _side_by_side(blocks, "indices")
-    return Rows(
+    return Csr.with_gaps(
         begins=_offsets(blocks, places, slice(None, -1)),
         ends=_offsets(blocks, places, slice(1, None)),
         indices=indices,
@@ -97,7 +95,7 @@ def map_rows(blocks: Sequence[IndexBlock]) -> Rows:
     )
 
 
-def with_columns(rows: Rows, blocks: Sequence[IndexBlock], names: Sequence[str]) -> Rows:
+def with_columns(rows: Csr, blocks: Sequence[IndexBlock], names: Sequence[str]) -> Csr:
     """Return mapped rows with columns of their entries, where these lie.
 
     A column begins elsewhere in its page than the neighbors do, so that its gaps between
@@ -118,7 +116,14 @@ def with_columns(rows: Rows, blocks: Sequence[IndexBlock], names: Sequence[str])
     for name in names:
         columns[name], places = _side_by_side(blocks, name)
         begins[name] = _offsets(blocks, places, slice(None, -1))
-    return replace(rows, columns=columns, column_begins=begins)
+    return Csr.with_gaps(
+        begins=rows.begins,
+        ends=rows.ends,
+        indices=rows.indices,
+        num_edges=rows.num_edges,
+        columns=columns,
+        column_begins=begins,
+    )
 
 
 def _side_by_side(
@@ -170,9 +175,7 @@ def unite(blocks: Sequence[IndexBlock], num_nodes: int, allocate: Allocate) -> C
         O(N + E) time; 16 bytes a node, and a few megabytes, besides the rows.
     """
     if is_whole(blocks, num_nodes):
-        index = blocks[0].index
-        columns = {name: getattr(index, name) for name in COLUMNS}
-        return Csr(indptr=index.indptr, indices=index.indices, **columns)
+        return blocks[0].index
     counts = np.zeros(num_nodes + 1, dtype=np.int64)
     for block in blocks:
         lengths = row_lengths(block.index.indptr)

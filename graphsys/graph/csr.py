@@ -1,7 +1,7 @@
-"""Compressed rows in memory: what every algorithm reads."""
+"""Compressed rows in memory or in mapped files: what every algorithm reads."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,66 +9,178 @@ import numpy.typing as npt
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import number_dtype
-from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.rows.csr import (
+    CsrArrays,
     count_rows,
     stable_places,
     transpose_rows,
 )
+from graphsys.kernels.cpu.rows.row_blocks import cut_rows
 
 COLUMNS = ("weight", "relation", "time")
-Allocate = Callable[[int, Any], npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Allocate = Callable[[int, Any], Array]
 """Makes an array of a length and a dtype, to be filled; may be backed by a file."""
+_AT_A_TIME = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Csr:
     """The neighbors of every node, row after row, each row sorted by neighbor.
 
-    Attributes:
+    Rows follow one another (``indptr``), or have gaps between them (:meth:`with_gaps`):
+    those of several files are mapped page by page beside each other, and at each border
+    lies what means nothing. What reads ``begins`` and ``ends`` takes both, as sparse
+    libraries do with CSR of four arrays beside that of three. All arrays are read-only
+    views, as mapped files are: one machine code serves both.
+
+    Args:
         indptr: Row offsets, uint32 or int64 ``[N + 1]``.
-        indices: Numbers of the neighbors, uint32 (int64 from 2**32 nodes on) ``[E]``.
+        indices: Numbers of the neighbors, uint32, or int64 from 2**32 nodes on ``[E]``.
         weight: Weights in row order ``[E]``, or None.
         relation: Relation codes in row order ``[E]``, or None.
         time: Times in row order, int64 ``[E]``, or None.
+        edge: Position of each edge in the sequence of buckets (by source partition, then
+            destination partition, then row), where edges have further columns, or None.
+        files: Where arrays of entries lie in a file, if they do: ``FileColumn`` by name.
+
+    Attributes:
+        begins: Where each row begins in ``indices`` ``[N]``, ascending.
+        ends: Where it ends ``[N]``.
+        num_edges: Number of entries of all rows.
+        columns: ``weight``, ``relation`` and ``time`` of the entries, those that there are.
+        column_begins: Where each row begins in a column ``[N]``, by the column's name; in
+            those that are left out rows begin where they do in ``indices``.
     """
 
-    indptr: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
-    weight: npt.NDArray[Any] | None = None
-    relation: npt.NDArray[Any] | None = None
-    time: npt.NDArray[Any] | None = None
+    __slots__ = (
+        "_indptr",
+        "begins",
+        "column_begins",
+        "columns",
+        "edge",
+        "ends",
+        "files",
+        "indices",
+        "num_edges",
+    )
+
+    def __init__(
+        self,
+        *,
+        indptr: Array,
+        indices: Array,
+        weight: Array | None = None,
+        relation: Array | None = None,
+        time: Array | None = None,
+        edge: Array | None = None,
+        files: Any = None,
+    ) -> None:
+        self._indptr: Array | None = read_only(indptr)
+        self.begins, self.ends = self._indptr[:-1], self._indptr[1:]
+        self.indices, self.num_edges = read_only(indices), len(indices)
+        given = {"weight": weight, "relation": relation, "time": time}
+        self.columns: Mapping[str, Array] = {
+            name: read_only(values) for name, values in given.items() if values is not None
+        }
+        self.column_begins: Mapping[str, Array] = {}
+        self.edge = None if edge is None else read_only(edge)
+        self.files: Mapping[str, Any] = files or {}
+
+    @classmethod
+    def with_gaps(
+        cls,
+        *,
+        begins: Array,
+        ends: Array,
+        indices: Array,
+        num_edges: int,
+        columns: Mapping[str, Array] | None = None,
+        column_begins: Mapping[str, Array] | None = None,
+    ) -> "Csr":
+        """Return rows that need not lie one behind the other; see the attributes."""
+        rows = cls(indptr=begins[:0], indices=indices)
+        rows._indptr, rows.num_edges = None, num_edges
+        rows.begins, rows.ends = read_only(begins), read_only(ends)
+        rows.columns, rows.column_begins = columns or {}, column_begins or {}
+        return rows
+
+    @property
+    def indptr(self) -> Array:
+        """Row offsets, uint32 or int64 ``[N + 1]``, of rows without gaps."""
+        assert self._indptr is not None  # others are read by begins and ends
+        return self._indptr
+
+    @property
+    def weight(self) -> Array | None:
+        """Weights in row order ``[E]``, or None."""
+        return self.columns.get("weight")
+
+    @property
+    def relation(self) -> Array | None:
+        """Relation codes in row order ``[E]``, or None."""
+        return self.columns.get("relation")
+
+    @property
+    def time(self) -> Array | None:
+        """Times in row order, int64 ``[E]``, or None."""
+        return self.columns.get("time")
 
     @property
     def num_nodes(self) -> int:
         """Number of rows."""
-        return len(self.indptr) - 1
+        return len(self.begins)
 
     @property
-    def num_edges(self) -> int:
-        """Number of entries."""
-        return len(self.indices)
+    def arrays(self) -> CsrArrays:
+        """The rows as kernels take them."""
+        return CsrArrays(self.begins, self.ends, self.indices)
 
-    @property
-    def rows(self) -> Rows:
-        """The same rows by where each begins and ends; read-only views."""
-        indptr = read_only(self.indptr)
-        return Rows(
-            begins=indptr[:-1],
-            ends=indptr[1:],
-            indices=read_only(self.indices),
-            num_edges=self.num_edges,
-            columns={name: read_only(values) for name, values in self.columns().items()},
-        )
+    def with_indptr(self, indptr: Array) -> "Csr":
+        """Return the same entries in other rows."""
+        further: dict[str, Any] = {"edge": self.edge, "files": self.files, **self.columns}
+        return Csr(indptr=indptr, indices=self.indices, **further)
 
     def degrees(self) -> npt.NDArray[np.int64]:
         """Return the length of every row, int64 ``[N]``."""
-        return row_lengths(self.indptr)
+        lengths: npt.NDArray[np.int64] = np.subtract(self.ends, self.begins, dtype=np.int64)
+        return lengths
 
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns that there are, by name."""
-        values = {name: getattr(self, name) for name in COLUMNS}
-        return {name: value for name, value in values.items() if value is not None}
+    def degree(self, node: int) -> int:
+        """Return the length of a row."""
+        return int(self.ends[node]) - int(self.begins[node])
+
+    def begins_of(self, column: str) -> Array:
+        """Return where each row begins in a column ``[N]``."""
+        return self.column_begins.get(column, self.begins)
+
+    def runs(self, column: str = "") -> npt.NDArray[np.int64]:
+        """Return bounds of rows between which no gap lies, int64 ``[R + 1]``.
+
+        Args:
+            column: In a column, whose gaps are elsewhere; by default in ``indices``.
+        """
+        begins, last = self.begins_of(column), max(self.num_nodes - 1, 0)
+        found = [np.zeros(1, dtype=np.int64)]
+        for low in range(0, last, _AT_A_TIME):
+            high = min(low + _AT_A_TIME, last)
+            lengths = self.ends[low:high] - self.begins[low:high]
+            is_cut = begins[low + 1 : high + 1] - begins[low:high] != lengths
+            found.append(np.flatnonzero(is_cut) + low + 1)
+        if self.num_nodes:
+            found.append(np.array([self.num_nodes]))
+        return np.concatenate(found)
+
+    def pieces(self, column: str) -> Iterator[tuple[int, Array]]:
+        """Yield a column without its gaps: where each piece begins, and the piece."""
+        values, begins = self.columns[column], self.begins_of(column)
+        for low, high in pairwise(self.runs(column).tolist()):
+            first, last = int(begins[low]), int(begins[high - 1])
+            yield first, values[first : last + self.degree(high - 1)]
+
+    def chunks(self, num_chunks: int = 256, align: int = 64) -> npt.NDArray[np.int64]:
+        """Cut the rows into chunks of equal work: see :func:`cut_rows`."""
+        end = int(self.ends[-1]) if self.num_nodes else 0
+        return cut_rows(self.begins, end, num_chunks, align)
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -130,7 +242,7 @@ def transpose(
     indptr = np.zeros(num_columns + 1, dtype=offset_dtype(csr.num_edges))
     count_rows(csr.indices, indptr)
     indices = allocate(csr.num_edges, number_dtype(csr.num_nodes))
-    columns = csr.columns()
+    columns = csr.columns
     places = allocate(csr.num_edges if columns else 0, np.int64)
     transpose_rows(csr.indptr, csr.indices, indptr.copy(), indices, places)
     moved = {name: allocate(csr.num_edges, c.dtype) for name, c in columns.items()}

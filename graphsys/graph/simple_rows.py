@@ -1,7 +1,7 @@
 """The simple undirected graph behind rows: no direction, no loops, no repetitions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.graph.csr import Allocate, Csr, offset_dtype
-from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.rows.csr import merge_simple_rows
 
 Array = npt.NDArray[Any]
@@ -26,32 +25,24 @@ class SimpleRows:
         into: Those of in-neighbors; without rows where ``out`` has all neighbors.
     """
 
-    out: Rows
-    into: Rows
+    out: Csr
+    into: Csr
 
     @classmethod
-    def of(cls, out: Csr | Rows, into: Rows | None = None) -> "SimpleRows":
+    def of(cls, out: Csr, into: Csr | None = None) -> "SimpleRows":
         """Take rows of out-neighbors and of in-neighbors, or those of all neighbors."""
-        rows = out.rows if isinstance(out, Csr) else out
-        nothing = Rows(
-            begins=rows.begins[:0],
-            ends=rows.ends[:0],
-            indices=rows.indices[:0],
+        nothing = Csr.with_gaps(
+            begins=out.begins[:0],
+            ends=out.ends[:0],
+            indices=out.indices[:0],
             num_edges=0,
         )
-        return cls(out=rows, into=into or nothing)
+        return cls(out=out, into=into or nothing)
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
         """What kernels take: begins, ends and neighbors of both."""
-        return (
-            self.out.begins,
-            self.out.ends,
-            self.out.indices,
-            self.into.begins,
-            self.into.ends,
-            self.into.indices,
-        )
+        return (*self.out.arrays, *self.into.arrays)
 
     def degrees(self, num_threads: int | None = None) -> npt.NDArray[np.int64]:
         """Return the distinct neighbors of every node, int64 ``[N]``.
@@ -126,5 +117,5 @@ def simple_undirected(
     """
     rows = SimpleRows.of(csr)
     if rows.degrees(num_threads).sum() == csr.num_edges:
-        return replace(csr, weight=None, relation=None, time=None)
+        return Csr(indptr=csr.indptr, indices=csr.indices)
     return rows.csr(num_threads, allocate=allocate)

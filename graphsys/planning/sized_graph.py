@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from graphsys.core.types import EdgeType, number_dtype
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import offset_dtype
+from graphsys.graph.csr import Csr, offset_dtype
 from graphsys.graph.file_columns import FileColumn
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.views import Index
 
 if TYPE_CHECKING:
     from graphsys.storage.reader import GraphReader as Graph
@@ -85,11 +84,11 @@ class SizedGraph:
         parts = np.arange(self.partitions + 1, dtype=object) * self.num_nodes
         return (parts // self.partitions).astype(np.int64)
 
-    def out_index(self, edge_type: EdgeType, part: int) -> Index:
+    def out_index(self, edge_type: EdgeType, part: int) -> Csr:
         """Return the rows of a partition, of these sizes."""
         return self._indexes[part]
 
-    def in_index(self, edge_type: EdgeType, part: int) -> Index:
+    def in_index(self, edge_type: EdgeType, part: int) -> Csr:
         """Return the same: sizes do not differ."""
         return self._indexes[part]
 
@@ -97,7 +96,7 @@ class SizedGraph:
         """Return nothing: there are no deltas."""
 
     @cached_property
-    def _indexes(self) -> list[Index]:
+    def _indexes(self) -> list[Csr]:
         offsets = self.offsets(NODE)
         whole, rest = divmod(self.num_edges, self.partitions)
         found = []
@@ -105,7 +104,7 @@ class SizedGraph:
             entries = whole + (part < rest)
             rows = int(offsets[part + 1] - offsets[part])
             found.append(
-                Index(
+                Csr(
                     indptr=_nothing(rows + 1, offset_dtype(entries)),
                     indices=_nothing(entries, number_dtype(self.num_nodes)),
                     files={"indices": FileColumn(path=Path(), begin=0, length=entries)},

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import EdgeType
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows.row_table import INDICES, INDPTR, TIME, WEIGHT
 from graphsys.storage.reader import GraphReader as Graph
-from graphsys.storage.views import Index
 
 Ints = npt.NDArray[np.int64]
 Side = Literal["in", "out"]
@@ -49,7 +49,7 @@ class NeighborRows:
     first_entry: Ints
     table: npt.NDArray[np.uint64]
     wide: npt.NDArray[np.uint8]
-    indexes: tuple[Index, ...]
+    indexes: tuple[Csr, ...]
     weights: tuple[npt.NDArray[Any], ...]
 
     @property
@@ -184,7 +184,7 @@ def message_rows(
 
 
 def address(
-    indexes: Sequence[Index], weights: Sequence[npt.NDArray[Any]]
+    indexes: Sequence[Csr], weights: Sequence[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:
     """Return where arrays of indexes are, and which are wide (:class:`NeighborRows`).
 
@@ -206,7 +206,7 @@ def address(
     return table, wide
 
 
-def _weights(name: str, indexes: Sequence[Index]) -> tuple[npt.NDArray[Any], ...]:
+def _weights(name: str, indexes: Sequence[Csr]) -> tuple[npt.NDArray[Any], ...]:
     if not any(index.weight is not None for index in indexes):
         return ()
     found = []

@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphsys.core.errors import ConfigError
+from graphsys.graph.csr import Csr
 from graphsys.sampling.adjacency import NeighborRows, address, message_rows
 from graphsys.storage.reader import GraphReader as Graph
-from graphsys.storage.views import Index
 
 _AND_BACK = ":and_back"
 
@@ -55,7 +55,7 @@ def _there_and_back(rows: NeighborRows) -> NeighborRows:
     for begin, end in zip(rows.offsets[:-1], rows.offsets[1:], strict=True):
         ends = both.indptr[begin : end + 1].astype(np.int64)
         part = both.indices[ends[0] : ends[-1]].astype(dtype)
-        indexes.append(Index(indptr=ends - ends[0], indices=part))
+        indexes.append(Csr(indptr=ends - ends[0], indices=part))
     table, wide = address(indexes, ())
     return dataclasses.replace(
         rows,

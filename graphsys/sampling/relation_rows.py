@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.graph.csr import Csr
 from graphsys.sampling.adjacency import REVERSED, NeighborRows, address, message_rows
 from graphsys.storage.reader import GraphReader as Graph
-from graphsys.storage.views import Index
 
 _BETWEEN = "/"
 
@@ -66,7 +66,7 @@ def _only(rows: NeighborRows, code: int, name: str) -> NeighborRows:
             for field in ("indices", "weight", "relation", "time", "edge")
             for column in [getattr(index, field)]
         }
-        indexes.append(Index(indptr=ends[index.indptr.astype(np.int64)], **columns))
+        indexes.append(Csr(indptr=ends[index.indptr.astype(np.int64)], **columns))
         if rows.has_weight:
             weights.append(rows.weights[part][is_kept])
     table, wide = address(indexes, weights)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import Bucket, EdgeType
+from graphsys.graph.csr import Csr
 from graphsys.storage.deltas.changes import DeltaMerge
 from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
 from graphsys.storage.deltas.merge_cache import MergeCache
@@ -24,7 +25,7 @@ from graphsys.storage.opening import check_files, pin_current
 from graphsys.storage.remote.fetching import graph_folder
 from graphsys.storage.stored_edges import EdgeReader, StoredEdges
 from graphsys.storage.transaction import remove_superseded
-from graphsys.storage.views import EdgeBucket, IdArray, Index
+from graphsys.storage.views import EdgeBucket, IdArray
 from graphsys.storage.write.feature_encoding import split_rows
 
 G = TypeVar("G", bound="GraphReader", covariant=True)
@@ -330,14 +331,14 @@ class GraphReader:
             raise unknown_name(f"split of edge type {name!r}", split, entry.num_edges)
         return self._edges.bucket(name, i, j, split)
 
-    def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
+    def out_index(self, edge_type: EdgeType | str, part: int) -> Csr:
         """Return the out-neighbors (CSR) of a partition's nodes over the training edges.
 
         For undirected edges the symmetric index: all neighbors.
         """
         return self._index(edge_type, "out", part)
 
-    def in_index(self, edge_type: EdgeType | str, part: int) -> Index:
+    def in_index(self, edge_type: EdgeType | str, part: int) -> Csr:
         """Return the in-neighbors (CSC) of a partition's nodes over the training edges.
 
         For undirected edges the symmetric index, the same as :meth:`out_index`.
@@ -347,7 +348,7 @@ class GraphReader:
         direction = "out" if is_symmetric else "in"
         return self._index(edge_type, direction, part)
 
-    def joined_index(self, edge_type: EdgeType | str, direction: str) -> Index | None:
+    def joined_index(self, edge_type: EdgeType | str, direction: str) -> Csr | None:
         """Return the rows of all partitions, where they were merged as one, or None.
 
         So are those of a graph whose first generation has one partition and whose deltas
@@ -359,7 +360,7 @@ class GraphReader:
             direction = "out"
         return self._edges.joined(self.edge_type_name(edge_type), direction)
 
-    def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
+    def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Csr:
         entry = self._edge_entry(edge_type)
         self._check_part(entry.src_type if direction == "out" else entry.dst_type, part)
         return self._edges.index(self.edge_type_name(edge_type), direction, part)

@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import number_dtype
+from graphsys.graph.csr import Csr
 from graphsys.storage import manifest as names
 from graphsys.storage.integrity import check_bucket, check_index
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.mapped_files import MappedFile, MappedFiles
-from graphsys.storage.views import EdgeBucket, Index, bucket_of, empty_bucket, view_of
+from graphsys.storage.views import EdgeBucket, bucket_of, empty_bucket, view_of
 
 
 class EdgeReader(Protocol):
@@ -23,10 +24,10 @@ class EdgeReader(Protocol):
     def bucket(self, name: str, i: int, j: int, split: str) -> EdgeBucket:
         """Return the edges from partition ``i`` to ``j``; empty where there are none."""
 
-    def index(self, name: str, direction: str, part: int) -> Index:
+    def index(self, name: str, direction: str, part: int) -> Csr:
         """Return the ``out`` or ``in`` rows of a partition."""
 
-    def joined(self, name: str, direction: str) -> Index | None:
+    def joined(self, name: str, direction: str) -> Csr | None:
         """Return the rows of all partitions, where they are at hand as one."""
 
 
@@ -70,7 +71,7 @@ class StoredEdges:
         with self._files.reading(path, check) as batch:
             return bucket_of(batch)
 
-    def index(self, name: str, direction: str, part: int) -> Index:
+    def index(self, name: str, direction: str, part: int) -> Csr:
         """Return the ``out`` or ``in`` rows of a partition."""
         entry = self._manifest.edge_types[name]
         own, other = entry.src_type, entry.dst_type
@@ -81,12 +82,12 @@ class StoredEdges:
         num_others = self._manifest.node_types[other].num_nodes
         if not self._files.is_listed(path, size if self._num_indexed(name) else 0):
             indptr = np.zeros(size + 1, dtype=np.uint32)
-            return Index(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
+            return Csr(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
         check = partial(check_index, num_rows=size, num_others=num_others, edge=entry)
         with self._files.mapping(path, check) as mapped:
             return index_of(mapped)
 
-    def joined(self, name: str, direction: str) -> Index | None:
+    def joined(self, name: str, direction: str) -> Csr | None:
         """Return None: partitions lie in files of their own."""
         del name, direction
         return None
@@ -100,10 +101,10 @@ class StoredEdges:
         return offsets[part + 1] - offsets[part]
 
 
-def index_of(mapped: MappedFile) -> Index:
+def index_of(mapped: MappedFile) -> Csr:
     """Return the rows of an index file, and where its columns lie."""
     lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
     columns = {name: view_of(column.values) for name, column in lists}
     entries = {name: column for name, column in columns.items() if name != "indptr"}
     places = {name: mapped.place(column) for name, column in entries.items()}
-    return Index(**columns, files=places)
+    return Csr(**columns, files=places)

@@ -1,4 +1,4 @@
-"""What a reader hands out: buckets and indexes as views of mapped files."""
+"""What a reader hands out: buckets as views of mapped files (indexes are a Csr)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.graph.file_columns import FileColumn
+from graphsys.graph.csr import Csr
 from graphsys.storage.manifest import EdgeTypeEntry
 
+Index = Csr
+"""The name that rows of an index had before."""
 IdArray = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
 
 
@@ -38,32 +40,6 @@ class EdgeBucket:
     def num_edges(self) -> int:
         """Number of edges."""
         return len(self.src)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """Compressed rows of one partition; views of the file.
-
-    Row ``u`` (a local number) spans ``indptr[u]:indptr[u + 1]``, sorted by neighbor.
-
-    Attributes:
-        indptr: Row offsets, uint32 or int64 ``[N + 1]``.
-        indices: Numbers of the neighbors in their type, uint32 or int64 ``[E]``.
-        weight: Weights in row order, or None.
-        relation: Relation codes in row order, or None.
-        time: Times in row order, or None.
-        edge: Position of each edge in the sequence of buckets (by source partition, then
-            destination partition, then row), where edges have further columns, or None.
-        files: Where the arrays of entries lie in a file, by their names, if they do.
-    """
-
-    indptr: npt.NDArray[Any]
-    indices: IdArray
-    weight: npt.NDArray[Any] | None = None
-    relation: npt.NDArray[Any] | None = None
-    time: npt.NDArray[Any] | None = None
-    edge: npt.NDArray[Any] | None = None
-    files: Mapping[str, FileColumn] = field(default_factory=dict)
 
 
 def bucket_of(batch: pa.RecordBatch) -> EdgeBucket:

@@ -25,12 +25,12 @@ from graphsys.embedding.training.negative_tables import (
     require_sound,
     uniform_candidates,
 )
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.negatives import Candidates, Sampler
 from graphsys.storage.reader import GraphReader as Graph
-from graphsys.storage.views import Index
 
 Floats = npt.NDArray[np.float32]
 
@@ -161,7 +161,7 @@ class Negatives:
             num_nodes=int(offsets[answers[1] + 1] - offsets[answers[1]]),
         )
 
-    def _index(self, relations: RelationSet, part: Part, side: int) -> Index:
+    def _index(self, relations: RelationSet, part: Part, side: int) -> Csr:
         """Return the rows of a partition's nodes as sources, or as destinations."""
         kind = relations.edge_type
         index = (self._graph.out_index, self._graph.in_index)[side](kind, part[1])

@@ -91,7 +91,7 @@ class DeviceRows:
         direction = self._same(direction)
         if direction not in self._resident:
             csr = self.topology.csr(direction)
-            columns = {n: self.memory.upload(c) for n, c in csr.columns().items()}
+            columns = {n: self.memory.upload(c) for n, c in csr.columns.items()}
             self._resident[direction] = DeviceBlock(
                 (direction,),
                 direction,
@@ -113,7 +113,7 @@ class DeviceRows:
 
 
 def _bytes_of(csr: Csr) -> int:
-    arrays = [csr.indptr, csr.indices, *csr.columns().values()]
+    arrays = [csr.indptr, csr.indices, *csr.columns.values()]
     return sum(int(array.nbytes) for array in arrays)
 
 
@@ -157,10 +157,10 @@ class _Streamed:
         indptr = self.csr.indptr[low : high + 1] - self.csr.indptr[low]
         slot.copy("indptr", indptr)
         slot.copy("indices", self.csr.indices[first:last])
-        for name, column in self.csr.columns().items():
+        for name, column in self.csr.columns.items():
             slot.copy(name, column[first:last])
         slot.loaded.record(slot.stream)
-        columns = {name: slot.device[name] for name in self.csr.columns()}
+        columns = {name: slot.device[name] for name in self.csr.columns}
         return DeviceBlock(
             (self.direction, number),
             self.direction,
@@ -184,7 +184,7 @@ class _Slot:
         self.loaded = cuda.event(timing=False) if not is_simulated() else cuda.event()
         self.used = cuda.event(timing=False) if not is_simulated() else cuda.event()
         lengths = {"indptr": (max_rows, csr.indptr), "indices": (max_edges, csr.indices)}
-        lengths.update({n: (max_edges, c) for n, c in csr.columns().items()})
+        lengths.update({n: (max_edges, c) for n, c in csr.columns.items()})
         self.pinned: dict[str, Array] = {}
         self.device: dict[str, DeviceArray] = {}
         for name, (length, like) in lengths.items():
@@ -212,7 +212,7 @@ def _row_bounds(csr: Csr, budget: int, direction: Direction) -> Array:
     Raises:
         BudgetError: one row alone is larger.
     """
-    columns = sum(column.dtype.itemsize for column in csr.columns().values())
+    columns = sum(column.dtype.itemsize for column in csr.columns.values())
     per_edge = csr.indices.dtype.itemsize + columns
     sizes = row_lengths(csr.indptr) * per_edge + csr.indptr.dtype.itemsize
     budget -= csr.indptr.dtype.itemsize

@@ -291,7 +291,7 @@ def _graph_hash(topology: Topology) -> str:
         return topology.graph.fingerprint[:16]
     digest = hashlib.sha256(str((topology.num_nodes, topology.is_directed)).encode())
     rows = topology.csr("out")
-    for array in (rows.indptr, rows.indices, *rows.columns().values()):
+    for array in (rows.indptr, rows.indices, *rows.columns.values()):
         digest.update(np.ascontiguousarray(array).data.cast("B"))
     digest.update(str(topology.ids().to_pylist()).encode())
     return digest.hexdigest()[:16]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
-from graphsys.graph import rows as graph_rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows.row_blocks import cut_rows
 
 NUM_CHUNKS = 256
@@ -127,7 +127,7 @@ class MemoryRows:
         key = f"{direction} {self._kind}"
         if key not in self._blocks:
             if self._columns is None:
-                rows = self._topology.csr(direction).rows
+                rows = self._topology.csr(direction)
             else:
                 rows = self._topology.rows(direction, self._columns)
             self._blocks[key] = block_of(rows, direction)
@@ -178,7 +178,7 @@ def part_of_nodes(block: RowBlock, first: int, most: int) -> RowBlock:
     )
 
 
-def block_of(rows: graph_rows.Rows, direction: Direction) -> RowBlock:
+def block_of(rows: Csr, direction: Direction) -> RowBlock:
     """Return rows of all nodes as a block."""
     return RowBlock(
         key=(direction,),

@@ -77,5 +77,5 @@ def k_core(
 
 def _visits(common: CommonGraph) -> int:
     """Return how many entries the rows at both ends of all changed pairs have."""
-    lengths = common.ends - common.indptr[:-1].astype(np.int64)
+    lengths = common.rows.ends - common.rows.begins.astype(np.int64)
     return sum(int(lengths[nodes].sum()) for nodes in (*common.went, *common.came))

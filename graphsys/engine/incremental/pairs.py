@@ -1,7 +1,6 @@
 """The simple graph without the pairs of neighbors that came, and the pairs that changed."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +9,7 @@ from graphsys.core.arrays import distinct
 from graphsys.engine.incremental.last import LastResult
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.incremental import pairs as kernels
+from graphsys.kernels.cpu.rows.csr import CsrArrays
 
 Numbers = npt.NDArray[np.int64]
 
@@ -19,23 +19,14 @@ class CommonGraph:
     """What the simple graphs of before and now have in common, and what they have not.
 
     Attributes:
-        indptr: Where the rows of the common graph begin ``[N + 1]``.
-        ends: Where they end ``[N]``.
-        indices: Neighbors.
+        rows: The rows of the common graph, with gaps where pairs came.
         came: Pairs of neighbors that came: the smaller nodes ``[K]`` and the larger.
         went: Pairs that are neighbors no more ``[R]``.
     """
 
-    indptr: npt.NDArray[Any]
-    ends: Numbers
-    indices: npt.NDArray[Any]
+    rows: CsrArrays
     came: tuple[Numbers, Numbers]
     went: tuple[Numbers, Numbers]
-
-    @property
-    def rows(self) -> tuple[npt.NDArray[Any], Numbers, npt.NDArray[Any]]:
-        """The rows of the common graph, as kernels take them."""
-        return self.indptr, self.ends, self.indices
 
 
 def common_graph(topology: Topology, last: LastResult) -> CommonGraph:
@@ -53,9 +44,9 @@ def common_graph(topology: Topology, last: LastResult) -> CommonGraph:
     low, high = np.divmod(keys, base) if len(keys) else (keys, keys)
     copies = np.zeros(len(keys), dtype=np.int64)
     out = topology.rows("out")
-    kernels.count_entries(out.begins, out.ends, out.indices, low, high, copies)
+    kernels.count_entries(*out.arrays, low, high, copies)
     if topology.is_directed:
-        kernels.count_entries(out.begins, out.ends, out.indices, high, low, copies)
+        kernels.count_entries(*out.arrays, high, low, copies)
     is_joined = copies > 0
     copies[np.searchsorted(keys, added)] -= times
     was_joined = (copies > 0) | np.isin(keys, removed)
@@ -67,13 +58,8 @@ def common_graph(topology: Topology, last: LastResult) -> CommonGraph:
         src, dst = np.concatenate(came), np.concatenate(came[::-1])
         order = np.lexsort((dst, src))
         kernels.set_aside(simple.indptr, indices, src[order], dst[order], ends)
-    return CommonGraph(
-        indptr=simple.indptr,
-        ends=ends,
-        indices=indices,
-        came=came,
-        went=went,
-    )
+    rows = CsrArrays(simple.begins, ends, indices)
+    return CommonGraph(rows=rows, came=came, went=went)
 
 
 def _keys(src: Numbers, dst: Numbers, base: int) -> Numbers:

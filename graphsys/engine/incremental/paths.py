@@ -102,10 +102,6 @@ def _repaired(
 def _rows(
     topology: Topology, direction: Any, is_weighted: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    weight: Any = _ONES
-    if is_weighted:
-        csr = topology.csr(direction)
-        rows, weight = csr.rows, csr.weight
-    else:
-        rows = topology.rows(direction)
-    return rows.begins, rows.ends, rows.indices, weight
+    rows = topology.csr(direction) if is_weighted else topology.rows(direction)
+    weight: Any = rows.weight if is_weighted else _ONES
+    return *rows.arrays, weight

@@ -79,5 +79,5 @@ def _with_columns(csr: Csr, rank: npt.NDArray[Any]) -> Csr:
     indptr = np.concatenate([[0], np.cumsum(lengths[order])])
     shift = csr.indptr[:-1].astype(np.int64)[order] - indptr[:-1]
     places = np.arange(csr.num_edges) + np.repeat(shift, lengths[order])
-    columns = {name: column[places] for name, column in csr.columns().items()}
+    columns = {name: column[places] for name, column in csr.columns.items()}
     return Csr(indptr=indptr, indices=csr.indices[places], **columns)

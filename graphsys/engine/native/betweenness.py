@@ -12,9 +12,10 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms import betweenness as kernels
 from graphsys.kernels.cpu.bits import empty_bits
+from graphsys.kernels.cpu.rows.csr import CsrArrays
 
 SERIAL_EDGES = 1 << 14  # a level of fewer edges is not worth waking another thread
 SMALL_EDGES = 1 << 20  # up to here threads take whole sources
@@ -47,7 +48,7 @@ def betweenness(
 
 
 def accumulate(
-    out: Rows, into: Rows, sources: npt.NDArray[np.int64], team: ThreadTeam
+    out: Csr, into: Csr, sources: npt.NDArray[np.int64], team: ThreadTeam
 ) -> Floats:
     """Sum the dependencies of the sources on every node, float64 ``[N]``.
 
@@ -76,14 +77,12 @@ def accumulate(
     return scores
 
 
-def _accumulate_small(
-    out: Rows, sources: npt.NDArray[np.int64], team: ThreadTeam
-) -> Floats:
+def _accumulate_small(out: Csr, sources: npt.NDArray[np.int64], team: ThreadTeam) -> Floats:
     shape = team.num_threads, out.num_nodes
     scores = np.zeros(shape)
     team.run(
         kernels.accumulate_sources,
-        _directed(out),
+        out.arrays,
         sources,
         np.zeros(1, dtype=np.int64),
         np.empty(shape, dtype=out.indices.dtype),
@@ -99,9 +98,9 @@ def _accumulate_small(
 class _Accumulator:
     """Adds one source after the other; all threads work on one source."""
 
-    def __init__(self, out: Rows, into: Rows, scores: Floats, team: ThreadTeam) -> None:
+    def __init__(self, out: Csr, into: Csr, scores: Floats, team: ThreadTeam) -> None:
         self.out, self.into, self.scores, self.team = out, into, scores, team
-        self.rows = _directed(out), _directed(into)
+        self.rows = out.arrays, into.arrays
         self.marks = empty_bits(out.num_nodes)
         self.counter = np.zeros(1, dtype=np.int64)
 
@@ -172,7 +171,7 @@ class _Accumulator:
     def _run(
         self,
         kernel: Any,
-        rows: kernels.DirectedRows,
+        rows: CsrArrays,
         order: npt.NDArray[Any],
         side: tuple[int, int],
         other: tuple[int, int],
@@ -184,10 +183,6 @@ class _Accumulator:
         self.counter[0] = 0
         self.team.run(kernel, rows, order, *side, self.counter, self.marks, values, sums)
         kernels.mark_level(self.marks, order, *other, False)
-
-
-def _directed(rows: Rows) -> kernels.DirectedRows:
-    return kernels.DirectedRows(rows.begins, rows.ends, rows.indices)
 
 
 def _span(levels: kernels.DagLevels, level: int) -> tuple[int, int]:

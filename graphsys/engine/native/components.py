@@ -9,7 +9,7 @@ import numpy.typing as npt
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms import components as kernels
 
 NUM_PROBES = 1024
@@ -32,7 +32,7 @@ def wcc(topology: Topology, *, num_threads: int | None = None) -> Result:
 
 
 def find_roots(
-    out: Rows, into: Rows | None, team: ThreadTeam
+    out: Csr, into: Csr | None, team: ThreadTeam
 ) -> tuple[npt.NDArray[Any], int]:
     """Return the smallest number of every node's component ``[N]``, and their number.
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 
 _AT_A_TIME = 1 << 20
 """Entries whose values are gathered at a time."""
@@ -42,7 +42,7 @@ def degree_assortativity(topology: Topology) -> Result:
     )
 
 
-def _correlation(out: Rows, topology: Topology) -> float:
+def _correlation(out: Csr, topology: Topology) -> float:
     if not out.num_edges:
         return float("nan")
     out_degree = topology.out_degree.astype(np.float64)
@@ -59,7 +59,7 @@ def _correlation(out: Rows, topology: Topology) -> float:
     return together / float(np.sqrt(src_spread * dst_spread))
 
 
-def _sums_over_rows(rows: Rows, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _sums_over_rows(rows: Csr, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Sum the values of every node's neighbors ``[N]``, some megabytes at a time."""
     sums = np.zeros(rows.num_nodes)
     cuts = rows.chunks(1 + rows.num_edges // _AT_A_TIME, align=1)

@@ -12,7 +12,7 @@ from graphsys.engine.native.arguments import require_count
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.distances import sum_distances
 
 
@@ -34,7 +34,7 @@ class DistanceSums:
 
 
 def distance_sums(
-    rows: Rows, sources: npt.NDArray[Any], num_threads: int | None = None
+    rows: Csr, sources: npt.NDArray[Any], num_threads: int | None = None
 ) -> DistanceSums:
     """Search along rows from every source (by number).
 

@@ -19,7 +19,7 @@ from graphsys.engine.native.arguments import (
 from graphsys.engine.native.profile_events import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.pagerank import (
     pagerank_superstep,
     start_evenly,
@@ -105,7 +105,7 @@ class _Iteration:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Csr,
         weight: npt.NDArray[Any],
         team: ThreadTeam,
         scale: npt.NDArray[Any],
@@ -175,7 +175,7 @@ class _Iteration:
 
 def _shares(
     topology: Topology, weighted: bool, dtype: np.dtype[Any]
-) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]:
+) -> tuple[Csr, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the in-rows, their weights, or none, and one over each node's sum of them.
 
     Without weights there is room for the last, and the out-degrees.
@@ -202,7 +202,7 @@ def _shares(
 
 def _scaled_shares(
     topology: Topology, total: npt.NDArray[np.float64], dtype: np.dtype[Any]
-) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
+) -> tuple[Csr, npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the same where one over a sum of weights would be no number of the type.
 
     The weights of each node are scaled by a power of two, which changes no share.
@@ -218,7 +218,7 @@ def _scaled_shares(
         np.ldexp(weight.astype(np.float64), np.repeat(power, np.diff(out.indptr))), begins
     )
     scaled = np.ldexp(weight_of(into).astype(np.float64), power[into.indices])
-    return into.rows, scaled, _one_over(total).astype(dtype)
+    return into, scaled, _one_over(total).astype(dtype)
 
 
 def _one_over(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

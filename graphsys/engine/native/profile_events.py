@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.events import count, ended, is_recording, launched, observe
 from graphsys.core.row_trace import RowVisit
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.bits import Words
 from graphsys.kernels.cpu.simt.iterations import find_trips
 
@@ -17,7 +17,7 @@ _BIT = 1
 """Bytes of a bitmap that a lookup of one node touches."""
 
 
-def tell_all_rows(superstep: int, rows: Rows, value_bytes: int, key: Hashable) -> None:
+def tell_all_rows(superstep: int, rows: Csr, value_bytes: int, key: Hashable) -> None:
     """Tell that every row gathers from all its neighbors."""
     if is_recording():
         count("edges", rows.num_edges, at_most=False)
@@ -37,9 +37,7 @@ def tell_all_rows(superstep: int, rows: Rows, value_bytes: int, key: Hashable) -
         )
 
 
-def tell_push(
-    superstep: int, rows: Rows, nodes: npt.NDArray[Any], value_bytes: int
-) -> None:
+def tell_push(superstep: int, rows: Csr, nodes: npt.NDArray[Any], value_bytes: int) -> None:
     """Tell that some nodes look at all their neighbors."""
     if not is_recording():
         return
@@ -61,7 +59,7 @@ def tell_push(
     )
 
 
-def tell_search(superstep: int, rows: Rows, seen: Words, senders: Words) -> None:
+def tell_search(superstep: int, rows: Csr, seen: Words, senders: Words) -> None:
     """Tell that rows look for their first neighbor in a set; those ``seen`` do not."""
 
     def make() -> list[RowVisit]:
@@ -84,7 +82,7 @@ def tell_search(superstep: int, rows: Rows, seen: Words, senders: Words) -> None
 
 def tell_levels(
     began_ns: int,
-    rows: Rows,
+    rows: Csr,
     queue: npt.NDArray[Any],
     distance: npt.NDArray[Any],
     begin: int,

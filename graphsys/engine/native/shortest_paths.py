@@ -18,7 +18,7 @@ from graphsys.engine.edge_weights import refuse_overflow
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms import shortest_path_rows as row_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_team as team_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
@@ -135,7 +135,7 @@ def refuse_weights(
 
 
 def _refuse_overflow(
-    out: Rows, summary: WeightSummary, distance: npt.NDArray[np.float64]
+    out: Csr, summary: WeightSummary, distance: npt.NDArray[np.float64]
 ) -> None:
     """Refuse paths that float64 does not hold; none is longer than all weights together."""
     if not np.isfinite(summary.mean):
@@ -154,8 +154,8 @@ def choose_delta(summary: WeightSummary, num_edges: int) -> float:
 
 
 def delta_stepping(
-    out: Rows,
-    into: Rows,
+    out: Csr,
+    into: Csr,
     start: int,
     delta: float,
     least_weight: float,
@@ -179,8 +179,8 @@ class _Stepping:
 
     def __init__(
         self,
-        out: Rows,
-        into: Rows,
+        out: Csr,
+        into: Csr,
         start: int,
         delta: float,
         least_weight: float,
@@ -292,7 +292,7 @@ class _Stepping:
         )
 
 
-def _weighted_rows(topology: Topology) -> Rows | None:
+def _weighted_rows(topology: Topology) -> Csr | None:
     """Return the out-rows with the column ``weight``; None where no edge has one."""
     if not topology.has_weight:
         return None
@@ -300,12 +300,12 @@ def _weighted_rows(topology: Topology) -> Rows | None:
     return rows if "weight" in rows.columns else None
 
 
-def _rows_of(rows: Rows) -> kernels.WeightedRows:
+def _rows_of(rows: Csr) -> kernels.WeightedRows:
     weights = rows.begins_of("weight"), rows.columns["weight"]
     return kernels.WeightedRows(rows.begins, rows.ends, rows.indices, *weights)
 
 
-def _new_nodes(out: Rows) -> kernels.Nodes:
+def _new_nodes(out: Csr) -> kernels.Nodes:
     num_nodes, dtype = out.num_nodes, out.indices.dtype
     return kernels.Nodes(
         distance=np.full(num_nodes, np.inf),
@@ -317,7 +317,7 @@ def _new_nodes(out: Rows) -> kernels.Nodes:
     )
 
 
-def _new_bins(out: Rows, threads: int) -> kernels.Bins:
+def _new_bins(out: Csr, threads: int) -> kernels.Bins:
     num_blocks = POOL_SHARE * out.num_nodes // kernels.BLOCK + threads * (NUM_BINS + 1)
     return kernels.Bins(
         heads=np.full((threads, NUM_BINS + 1), -1, dtype=np.int64),
@@ -330,7 +330,7 @@ def _new_bins(out: Rows, threads: int) -> kernels.Bins:
     )
 
 
-def _summary(topology: Topology, out: Rows, team: ThreadTeam) -> WeightSummary:
+def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
     """Check and summarize the weights; once per topology."""
     summary = _summaries.get(topology)
     if summary is None:
@@ -360,7 +360,7 @@ def _total(sums: npt.NDArray[np.float64]) -> float:
         return float(sums.sum())
 
 
-def _refusal(topology: Topology, out: Rows) -> InvalidGraphError:
+def _refusal(topology: Topology, out: Csr) -> InvalidGraphError:
     weight, begins = out.columns["weight"], out.begins_of("weight")
     places = np.concatenate(
         [first + np.flatnonzero(~(piece >= 0)) for first, piece in out.pieces("weight")]

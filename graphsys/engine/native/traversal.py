@@ -17,7 +17,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.profile_events import tell_levels, tell_push, tell_search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.rows import Rows
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms import traversal as kernels
 from graphsys.kernels.cpu.bits import (
     Words,
@@ -76,7 +76,7 @@ def bfs(
     )
 
 
-def search(out: Rows, into: Rows, start: int, team: ThreadTeam) -> Levels:
+def search(out: Csr, into: Csr, start: int, team: ThreadTeam) -> Levels:
     """Find the distances from the node numbered ``start``.
 
     Args:
@@ -91,7 +91,7 @@ def search(out: Rows, into: Rows, start: int, team: ThreadTeam) -> Levels:
 class _Search:
     """The state between levels: a slice of the queue, or a bitmap."""
 
-    def __init__(self, out: Rows, into: Rows, start: int, team: ThreadTeam) -> None:
+    def __init__(self, out: Csr, into: Csr, start: int, team: ThreadTeam) -> None:
         self.out, self.into, self.team = out, into, team
         num_nodes = out.num_nodes
         self.bounds = into.chunks()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import unknown_name
-from graphsys.graph.csr import csr_from_edges
+from graphsys.graph.csr import Csr, csr_from_edges
 from graphsys.mining.simple_graph import edges_of
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import GraphReader
@@ -20,21 +20,17 @@ NO_LABEL = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabeledRows:
+class LabeledEdges:
     """A graph without direction and loops, where two nodes have an edge once a label.
 
     Attributes:
-        indptr: Row offsets, int64 ``[N + 1]``.
-        indices: Neighbors, sorted in every row, both directions ``[E]``.
-        labels: Label of every entry, int64 ``[E]``.
+        rows: Both directions of the edges; their labels are the relations, int64.
         node_labels: Label of every node, int64 ``[N]``; -1 for none.
         node_names: Names of the nodes' labels.
         edge_names: Names of the edges' labels.
     """
 
-    indptr: npt.NDArray[np.int64]
-    indices: Numbers
-    labels: npt.NDArray[np.int64]
+    rows: Csr
     node_labels: npt.NDArray[np.int64]
     node_names: list[str]
     edge_names: list[str]
@@ -42,7 +38,7 @@ class LabeledRows:
 
 def labeled_rows(
     graph: GraphReader, labels: str | None, *, has_edge_labels: bool
-) -> LabeledRows:
+) -> LabeledEdges:
     """Read a graph's training edges with labels.
 
     Args:
@@ -73,11 +69,8 @@ def labeled_rows(
         numbers.num_nodes,
         relation=np.concatenate([codes, codes]),
     )
-    assert rows.relation is not None  # it was given
-    return LabeledRows(
-        indptr=rows.indptr.astype(np.int64),
-        indices=rows.indices,
-        labels=rows.relation,
+    return LabeledEdges(
+        rows=rows.with_indptr(rows.indptr.astype(np.int64)),
         node_labels=node_labels,
         node_names=node_names,
         edge_names=edge_names,

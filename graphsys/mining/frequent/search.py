@@ -24,7 +24,7 @@ from graphsys.mining.frequent.labeled_pattern import (
     matching_steps,
     orbits_of,
 )
-from graphsys.mining.frequent.labeled_rows import LabeledRows, labeled_rows
+from graphsys.mining.frequent.labeled_rows import LabeledEdges, labeled_rows
 
 MOST_EDGES = 4
 Masks = npt.NDArray[np.uint8]
@@ -103,13 +103,13 @@ class _PatternGrowth:
     """Growth of patterns depth first, so that few of them hold masks at a time."""
 
     def __init__(
-        self, rows: LabeledRows, support: int, max_edges: int, team: ThreadTeam
+        self, rows: LabeledEdges, support: int, max_edges: int, team: ThreadTeam
     ) -> None:
         self._rows = rows
         self._support = support
         self._max_edges = max_edges
         self._team = team
-        self._bounds = balanced_chunks(rows.indptr, 1024, align=1)
+        self._bounds = balanced_chunks(rows.rows.indptr, 1024, align=1)
         self._frequent_edges = _frequent_edges(rows, support)
         self._seen: set[LabeledPattern] = set()
         self._found: dict[LabeledPattern, int] = {}
@@ -168,9 +168,9 @@ class _PatternGrowth:
         rows, size = self._rows, len(pattern.nodes)
         self._team.run(
             find_images,
-            rows.indptr,
-            rows.indices,
-            rows.labels,
+            rows.rows.indptr,
+            rows.rows.indices,
+            rows.rows.columns["relation"],
             np.array(steps, dtype=np.int64),
             np.array(checks, dtype=np.int64).reshape(-1, 2),
             allowed,
@@ -181,13 +181,14 @@ class _PatternGrowth:
         )
 
 
-def _frequent_edges(rows: LabeledRows, support: int) -> set[tuple[int, int, int]]:
+def _frequent_edges(rows: LabeledEdges, support: int) -> set[tuple[int, int, int]]:
     """Return label, edge label, label of the frequent edges, both ways round."""
-    num_nodes, num_edges = len(rows.node_labels), int(rows.labels.max(initial=0)) + 1
+    num_nodes, labels = len(rows.node_labels), rows.rows.columns["relation"]
+    num_edges = int(labels.max(initial=0)) + 1
     num_labels = int(rows.node_labels.max(initial=0)) + 1
-    owners = np.repeat(np.arange(num_nodes), np.diff(rows.indptr))
-    begins, ends = rows.node_labels[owners], rows.node_labels[rows.indices]
-    codes = (begins * num_edges + rows.labels) * num_labels + ends
+    owners = np.repeat(np.arange(num_nodes), np.diff(rows.rows.indptr))
+    begins, ends = rows.node_labels[owners], rows.node_labels[rows.rows.indices]
+    codes = (begins * num_edges + labels) * num_labels + ends
     has_both = (begins >= 0) & (ends >= 0)
     known, kind = np.unique(codes[has_both], return_inverse=True)
     # numbers sort much faster than the columns of a matrix

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.types import number_dtype
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows import splice as kernels
 from graphsys.storage.deltas.edges import (
     TRAVELLING,
@@ -35,7 +36,7 @@ from graphsys.storage.deltas.row_changes import RowChanges, row_changes
 from graphsys.storage.deltas.splice import MergedSpace, spliced
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest
 from graphsys.storage.stored_edges import EdgeReader
-from graphsys.storage.views import EdgeBucket, Index, empty_bucket
+from graphsys.storage.views import EdgeBucket, empty_bucket
 
 
 class DeltaMerge:
@@ -66,8 +67,8 @@ class DeltaMerge:
         self._changes: dict[tuple[str, str], EdgeChanges | None] = {}
         self._rows: dict[tuple[str, str], RowChanges] = {}
         self._places: dict[str, EdgePositions] = {}
-        self._indexes: dict[tuple[str, str, int], Index] = {}
-        self._joined: dict[tuple[str, str], Index] = {}
+        self._indexes: dict[tuple[str, str, int], Csr] = {}
+        self._joined: dict[tuple[str, str], Csr] = {}
 
     def bucket_counts(self, name: str, split: str) -> npt.NDArray[np.int64]:
         """Return the edges of every bucket, int64 ``[P_src, P_dst]``."""
@@ -117,7 +118,7 @@ class DeltaMerge:
             **{n: merged(getattr(base, n), columns.get(n)) for n in TRAVELLING},
         )
 
-    def index(self, name: str, direction: str, part: int) -> Index:
+    def index(self, name: str, direction: str, part: int) -> Csr:
         """Return the rows of a partition, over the edges of the split that has indexes."""
         key = name, direction, part
         if key not in self._indexes:
@@ -135,7 +136,7 @@ class DeltaMerge:
             )
         return self._indexes[key]
 
-    def joined(self, name: str, direction: str) -> Index | None:
+    def joined(self, name: str, direction: str) -> Csr | None:
         """Return the rows of all partitions as one; None where the first were several.
 
         New nodes make partitions of their own; whoever wants all rows need not put them
@@ -149,7 +150,7 @@ class DeltaMerge:
         if shape[0 if direction == "out" else 1] > 1 or len(offsets) < 3:
             return None
 
-        def merge() -> Index:
+        def merge() -> Csr:
             base = with_rows(self._stored.index(name, direction, 0), offsets[-1])
             return self._merged(name, direction, base, np.array([0, offsets[-1]]))
 
@@ -159,7 +160,7 @@ class DeltaMerge:
 
     def _found(
         self, name: str, direction: str, what: str, num_rows: int, merge: Merge
-    ) -> Index:
+    ) -> Csr:
         """Return rows that were kept, or merge them."""
         if self._kept is None:
             return merge()
@@ -221,7 +222,7 @@ class DeltaMerge:
 
     # ---- indexes
 
-    def _merged_index(self, name: str, direction: str, part: int) -> Index:
+    def _merged_index(self, name: str, direction: str, part: int) -> Csr:
         entry = self._manifest.edge_types[name]
         own = entry.src_type if direction == "out" else entry.dst_type
         base = self._first_index(name, entry, direction, own, part)
@@ -229,8 +230,8 @@ class DeltaMerge:
         return self._merged(name, direction, base, offsets)
 
     def _merged(
-        self, name: str, direction: str, base: Index, offsets: npt.NDArray[np.int64]
-    ) -> Index:
+        self, name: str, direction: str, base: Csr, offsets: npt.NDArray[np.int64]
+    ) -> Csr:
         """Return the rows between two offsets: those of before, with what changed."""
         entry = self._manifest.edge_types[name]
         rows = self._rows_of(name, direction)
@@ -271,7 +272,7 @@ class DeltaMerge:
             lambda array: kernels.shift_offsets(base.indptr, row, gone_row, array),
         )
         new = rows.neighbor[added]
-        return Index(
+        return Csr(
             indptr=indptr,
             indices=spliced(base.indices, dropped, places, new, self._space, kind),
             **out,
@@ -308,7 +309,7 @@ class DeltaMerge:
 
     def _first_index(
         self, name: str, entry: EdgeTypeEntry, direction: str, own: str, part: int
-    ) -> Index:
+    ) -> Csr:
         other = entry.dst_type if direction == "out" else entry.src_type
         shape = self._stored.bucket_counts(
             name, self._manifest.edge_types[name].counting_split
@@ -318,7 +319,7 @@ class DeltaMerge:
         offsets = self._manifest.node_types[own].offsets
         kind = number_dtype(self._manifest.node_types[other].num_nodes)
         indptr = np.zeros(offsets[part + 1] - offsets[part] + 1, dtype=np.uint32)
-        return Index(indptr=indptr, indices=np.empty(0, dtype=kind))
+        return Csr(indptr=indptr, indices=np.empty(0, dtype=kind))
 
     def _has_further(self, entry: EdgeTypeEntry) -> bool:
         return bool(entry.columns.keys() - set(TRAVELLING))

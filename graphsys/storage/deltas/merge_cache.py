@@ -27,6 +27,7 @@ from graphsys.core import ownership
 from graphsys.core.checksums import PREFIX, digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.user_cache import user_cache
+from graphsys.graph.csr import Csr
 from graphsys.storage.deltas.file_writer import FileWriter
 from graphsys.storage.integrity import check_index, check_nodes
 from graphsys.storage.manifest import (
@@ -38,7 +39,6 @@ from graphsys.storage.manifest import (
 )
 from graphsys.storage.mapped_files import MappedFile, MappedFiles
 from graphsys.storage.stored_edges import index_of
-from graphsys.storage.views import Index
 
 _STATE: Final = 32  # digits of the fingerprint, and of a digest of a path
 _STATE_NAME: Final = re.compile(rf"[0-9a-f]{{{_STATE}}}")
@@ -51,7 +51,7 @@ _MANY_PARTS: Final = 8
 _SHARE: Final = 4  # of the free space, the part that may be taken
 _COLUMNS: Final = ("indptr", "indices", "weight", "relation", "time", "edge")
 
-Merge = Callable[[], Index]
+Merge = Callable[[], Csr]
 
 
 class MergeCache:
@@ -76,7 +76,7 @@ class MergeCache:
 
     def index(
         self, name: str, what: str, num_rows: int, num_others: int, merge: Merge
-    ) -> Index:
+    ) -> Csr:
         """Return merged rows: as they were kept, or merged now and then kept.
 
         Args:

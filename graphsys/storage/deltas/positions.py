@@ -1,13 +1,13 @@
 """Where in stored rows changes go, and rows cut out of larger ones."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows import splice as kernels
-from graphsys.storage.views import EdgeBucket, Index
+from graphsys.storage.views import EdgeBucket
 
 
 class EdgePositions:
@@ -45,7 +45,7 @@ def bucket_places(
 
 
 def index_places(
-    base: Index,
+    base: Csr,
     row: npt.NDArray[np.int64],
     neighbor: npt.NDArray[Any],
     relation: npt.NDArray[Any] | None,
@@ -56,7 +56,7 @@ def index_places(
 
 
 def gone_places(
-    base: Index,
+    base: Csr,
     row: npt.NDArray[np.int64],
     neighbor: npt.NDArray[np.int64],
     copy: npt.NDArray[np.int64],
@@ -69,22 +69,22 @@ def gone_places(
     return places + copy
 
 
-def with_rows(index: Index, num_rows: int) -> Index:
+def with_rows(index: Csr, num_rows: int) -> Csr:
     """Return an index with more rows, which are empty."""
     indptr = np.empty(num_rows + 1, dtype=index.indptr.dtype)
     indptr[: len(index.indptr)] = index.indptr
     indptr[len(index.indptr) :] = index.indptr[-1]
-    return replace(index, indptr=indptr)
+    return index.with_indptr(indptr)
 
 
-def rows_between(index: Index, low: int, high: int) -> Index:
+def rows_between(index: Csr, low: int, high: int) -> Csr:
     """Return some rows of an index, whose entries are views."""
     entries = slice(int(index.indptr[low]), int(index.indptr[high]))
 
     def cut(values: Any) -> Any:
         return None if values is None else values[entries]
 
-    return Index(
+    return Csr(
         indptr=index.indptr[low : high + 1] - index.indptr[low],
         indices=cut(index.indices),
         weight=cut(index.weight),

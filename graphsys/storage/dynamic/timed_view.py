@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import number_dtype
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows import row_filter as kernels
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.deltas.splice import MergedSpace
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.reader import GraphReader, Window
 from graphsys.storage.stored_edges import EdgeReader
-from graphsys.storage.views import EdgeBucket, Index
+from graphsys.storage.views import EdgeBucket
 from graphsys.storage.write.times import duration, is_integer, moment, shown
 
 _LEAST: Final = -(2**63)
@@ -94,7 +95,7 @@ class TimedEdges:
         self._first = _LEAST if window[0] is None else window[0]
         self._last = _MOST if window[1] is None else window[1] - 1
         self._counts: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
-        self._indexes: dict[tuple[str, str, int], Index] = {}
+        self._indexes: dict[tuple[str, str, int], Csr] = {}
         self._places: dict[str, npt.NDArray[np.int64]] = {}
 
     def bucket_counts(self, name: str, split: str) -> npt.NDArray[np.int64]:
@@ -126,7 +127,7 @@ class TimedEdges:
             src=bucket.src[rows], dst=bucket.dst[rows], columns=columns, **optional
         )
 
-    def index(self, name: str, direction: str, part: int) -> Index:
+    def index(self, name: str, direction: str, part: int) -> Csr:
         """Return the ``out`` or ``in`` rows of a partition."""
         key = name, direction, part
         if key not in self._indexes:
@@ -135,7 +136,7 @@ class TimedEdges:
             self._indexes[key] = self._kept(name, index) if is_timed else index
         return self._indexes[key]
 
-    def joined(self, name: str, direction: str) -> Index | None:
+    def joined(self, name: str, direction: str) -> Csr | None:
         """Return the rows of all partitions, where they are at hand as one."""
         whole = self._inner.joined(name, direction)
         if whole is None or not self._is_timed(name) or whole.time is None:
@@ -145,7 +146,7 @@ class TimedEdges:
     def _is_timed(self, name: str) -> bool:
         return "time" in self._manifest.edge_types[name].columns
 
-    def _kept(self, name: str, index: Index) -> Index:
+    def _kept(self, name: str, index: Csr) -> Csr:
         time: Any = index.time
         span = self._first, self._last
         total = int(kernels.count_kept(time, *span))
@@ -166,7 +167,7 @@ class TimedEdges:
             split = self._manifest.edge_types[name].counting_split
             kind = number_dtype(int(self.bucket_counts(name, split).sum()))
             columns["edge"] = self._sequence(name)[columns["edge"]].astype(kind)
-        return Index(
+        return Csr(
             indptr=self._space.filled(
                 len(index.indptr),
                 number_dtype(total + 1),

@@ -1,7 +1,6 @@
 """A store whose partitions are seen in groups, or all as one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.types import EdgeType, number_dtype
+from graphsys.graph.csr import COLUMNS, Csr
 from graphsys.storage.reader import GraphReader
-from graphsys.storage.views import EdgeBucket, Index, empty_bucket
+from graphsys.storage.views import EdgeBucket, empty_bucket
 
 
 class GroupedGraph(GraphReader):
@@ -139,7 +139,7 @@ class GroupedGraph(GraphReader):
         sizes = np.diff(self.stored.offsets(node_type))[list(parts)]
         return dict(zip(parts, (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
-    def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
+    def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Csr:
         entry = self._edge_entry(edge_type)
         own = entry.src_type if direction == "out" else entry.dst_type
         read = self.stored.out_index if direction == "out" else self.stored.in_index
@@ -152,8 +152,8 @@ class GroupedGraph(GraphReader):
             piece.indptr[:-1] + begin.astype(kind)
             for piece, begin in zip(pieces, begins, strict=False)
         ]
-        others = {field.name for field in fields(Index)} - {"indptr", "files"}
-        return Index(
+        others = ("indices", *COLUMNS, "edge")
+        return Csr(
             indptr=_concatenated([*indptr, begins[-1:].astype(kind)]),
             **{name: _joined_column(pieces, name) for name in others},
         )
@@ -176,14 +176,14 @@ def stored_graph(graph: GraphReader) -> GraphReader:
     return graph.stored if isinstance(graph, GroupedGraph) else graph
 
 
-def _joined_column(pieces: Sequence[EdgeBucket | Index], name: str) -> Any:
+def _joined_column(pieces: Sequence[EdgeBucket | Csr], name: str) -> Any:
     """Return a column of all pieces, or None; empty pieces may lack it."""
     full = [piece for piece in pieces if len(_numbers(piece))] or list(pieces)
     columns = [getattr(piece, name) for piece in full]
     return None if columns[0] is None else _concatenated(columns)
 
 
-def _numbers(piece: EdgeBucket | Index) -> npt.NDArray[Any]:
+def _numbers(piece: EdgeBucket | Csr) -> npt.NDArray[Any]:
     return piece.src if isinstance(piece, EdgeBucket) else piece.indices
 
 

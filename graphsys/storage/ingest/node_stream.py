@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import format_bytes
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.partition import append_rows
 from graphsys.partitioners import (
     NeedsMemory,
@@ -23,7 +24,6 @@ from graphsys.partitioners import (
 from graphsys.storage.ids.id_mapping import Assignment
 from graphsys.storage.ingest.orders import GRAPH_ORDERS, find_ranks, order_bytes
 from graphsys.storage.reader import GraphReader
-from graphsys.storage.views import Index
 
 _BLOCK_EDGES = 1 << 22
 
@@ -67,7 +67,7 @@ class StoreNodeStream:
                 yield first + begin, *self._block(first, begin, end, indexes)
 
     def _block(
-        self, first: int, begin: int, end: int, indexes: list[tuple[Index, int]]
+        self, first: int, begin: int, end: int, indexes: list[tuple[Csr, int]]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         indptr = np.zeros(end - begin + 1, dtype=np.int64)
         np.cumsum(self.degrees[first + begin : first + end], out=indptr[1:])
@@ -83,7 +83,7 @@ class StoreNodeStream:
             for part, offset in enumerate(self._graph.offsets(node_type)[:-1].tolist()):
                 yield node_type, part, base + offset
 
-    def _indexes(self, node_type: str, part: int) -> Iterator[tuple[Index, int]]:
+    def _indexes(self, node_type: str, part: int) -> Iterator[tuple[Csr, int]]:
         for kind in self._graph.edge_types:
             is_symmetric = (
                 not self._graph.is_directed_type(kind) and kind.src_type == kind.dst_type

@@ -16,9 +16,9 @@ import numpy as np
 
 from bench.harness import Outcome
 from graphsys.core.threads import map_in_order, num_cores
+from graphsys.graph.csr import Csr
 from graphsys.sampling import FeatureRows, NeighborSampler
 from graphsys.storage import Graph
-from graphsys.storage.views import Index
 
 MODULE = "bench.cases.sampling_store"
 SHARE = 0.25
@@ -28,7 +28,7 @@ LEAST = 64 << 20
 class CopiedGraph(Graph):
     """A graph whose index and features are copied into memory."""
 
-    def in_index(self, edge_type: Any, part: int) -> Index:
+    def in_index(self, edge_type: Any, part: int) -> Csr:
         """Return the rows of a partition as copies."""
         index = super().in_index(edge_type, part)
         indptr, indices = np.array(index.indptr), np.array(index.indices)

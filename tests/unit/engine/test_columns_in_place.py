@@ -101,11 +101,11 @@ def test_columns_in_place_are_those_of_united_rows(stores: dict[int, Path]) -> N
             first = rows.begins_of(name).astype(np.int64)
             for node in range(NODES):
                 row = column[first[node] : first[node] + rows.degree(node)]
-                kept = csr.columns()[name][csr.indptr[node] : csr.indptr[node + 1]]
+                kept = csr.columns[name][csr.indptr[node] : csr.indptr[node + 1]]
                 assert np.array_equal(row, kept)
         pieces = [piece for _, piece in rows.pieces("weight")]
         assert len(pieces) == 4
-        assert np.array_equal(np.concatenate(pieces), csr.columns()["weight"])
+        assert np.array_equal(np.concatenate(pieces), csr.columns["weight"])
 
 
 @pytest.mark.parametrize(("name", "options"), WAYS)

@@ -143,7 +143,7 @@ def test_united_rows_do_not_depend_on_how_many_are_placed_at_a_time(
 
 
 def same(first: Csr, second: Csr) -> bool:
-    columns = zip(first.columns().values(), second.columns().values(), strict=True)
+    columns = zip(first.columns.values(), second.columns.values(), strict=True)
     return (
         np.array_equal(first.indptr, second.indptr)
         and np.array_equal(first.indices, second.indices)

@@ -17,27 +17,30 @@ import graphsys as gs
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
 from graphsys.core.types import EdgeType
+from graphsys.graph.csr import Csr
 from graphsys.mining import frequent_patterns
 from graphsys.mining.frequent.labeled_pattern import (
     LabeledPattern,
     canonical,
     orbits_of,
 )
-from graphsys.mining.frequent.labeled_rows import LabeledRows
+from graphsys.mining.frequent.labeled_rows import LabeledEdges
 from graphsys.mining.frequent.search import _PatternGrowth
 from tests.stores import edge_chunk, make_store
 
 SAME = categorical_node_match("label", 0)
 
 
-def rows_of(labels: list[int], edges: list[tuple[int, int, int]]) -> LabeledRows:
+def rows_of(labels: list[int], edges: list[tuple[int, int, int]]) -> LabeledEdges:
     both = sorted(set(edges) | {(b, a, label) for a, b, label in edges})
     owners = [a for a, _, _ in both]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(labels)))])
-    return LabeledRows(
-        indptr=indptr.astype(np.int64),
-        indices=np.array([b for _, b, _ in both], dtype=np.uint32),
-        labels=np.array([label for _, _, label in both], dtype=np.int64),
+    return LabeledEdges(
+        rows=Csr(
+            indptr=indptr.astype(np.int64),
+            indices=np.array([b for _, b, _ in both], dtype=np.uint32),
+            relation=np.array([label for _, _, label in both], dtype=np.int64),
+        ),
         node_labels=np.array(labels, dtype=np.int64),
         node_names=["A", "B"],
         edge_names=["x", "y"],

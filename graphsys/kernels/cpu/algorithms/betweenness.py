@@ -21,19 +21,12 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.bits import Words, clear_bit, has_bit, set_bit
 from graphsys.kernels.cpu.loops import claimed_range
+from graphsys.kernels.cpu.rows.csr import CsrArrays
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PUSH_COST = 2  # an edge pushed, with an atomic, costs so many pulled
-
-
-class DirectedRows(NamedTuple):
-    """Neighbors: where each row begins and ends ``[N]``; numbers, rows sorted."""
-
-    begins: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
 
 
 class DagLevels(NamedTuple):
@@ -61,8 +54,8 @@ def _degree(rows: Any, node: Any) -> np.int64:
 def sort_by_level(
     distance: Integers,
     reached: Words,
-    out_rows: DirectedRows,
-    in_rows: DirectedRows,
+    out_rows: CsrArrays,
+    in_rows: CsrArrays,
     levels: DagLevels,
     cursor: Integers,
 ) -> None:
@@ -96,7 +89,7 @@ def sort_by_level(
 @lean_jit
 def sum_neighbors(
     thread: int,
-    rows: DirectedRows,
+    rows: CsrArrays,
     order: npt.NDArray[Any],
     begin: int,
     end: int,
@@ -134,7 +127,7 @@ def sum_neighbors(
 @lean_jit
 def add_to_neighbors(
     thread: int,
-    rows: DirectedRows,
+    rows: CsrArrays,
     order: npt.NDArray[Any],
     begin: int,
     end: int,
@@ -188,8 +181,8 @@ def mark_level(
 def count_paths(
     level: int,
     most_edges: int,
-    out_rows: DirectedRows,
-    in_rows: DirectedRows,
+    out_rows: CsrArrays,
+    in_rows: CsrArrays,
     levels: DagLevels,
     marks: Words,
     paths: Floats,
@@ -258,8 +251,8 @@ def finish_level(
 def sum_dependencies(
     level: int,
     most_edges: int,
-    out_rows: DirectedRows,
-    in_rows: DirectedRows,
+    out_rows: CsrArrays,
+    in_rows: CsrArrays,
     levels: DagLevels,
     marks: Words,
     paths: Floats,
@@ -309,7 +302,7 @@ def sum_dependencies(
 @lean_jit
 def accumulate_sources(
     thread: int,
-    rows: DirectedRows,
+    rows: CsrArrays,
     sources: Integers,
     counter: Integers,
     queues: npt.NDArray[Any],

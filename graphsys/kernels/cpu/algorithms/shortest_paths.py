@@ -66,7 +66,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class WeightedRows(NamedTuple):
-    """Weighted neighbors (``graphsys.graph.rows.Rows``).
+    """Weighted neighbors (``graphsys.graph.csr.Csr``).
 
     Attributes:
         begins: Where each row begins in ``indices`` ``[N]``.

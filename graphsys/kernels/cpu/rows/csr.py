@@ -1,11 +1,25 @@
 """Building compressed rows: counting sorts, transposes, unions and simple graphs."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.jit import jit
+
+
+class CsrArrays(NamedTuple):
+    """Rows as kernels take them: one argument, or three.
+
+    Attributes:
+        begins: Where each row begins in ``indices`` ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Neighbors, sorted in every row; means nothing between rows.
+    """
+
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
 
 
 @jit

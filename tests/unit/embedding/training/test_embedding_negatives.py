@@ -16,6 +16,7 @@ from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.edge_sets import list_steps
 from graphsys.embedding.training.negative_tables import layout, require_sound
 from graphsys.embedding.training.negatives import DST, SRC, Negatives
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.candidate_weights import (
     CandidateWeights,
@@ -27,7 +28,6 @@ from graphsys.kernels.cpu.embedding.known import Known, Masks, find_known
 from graphsys.kernels.cpu.embedding.negatives import Sampler, draw_pools
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.storage import Graph
-from graphsys.storage.views import Index
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -356,7 +356,7 @@ def test_tables_of_partitions_that_left_are_forgotten(
 def test_an_altered_index_is_refused(
     make_ring: Callable[[int], Graph], indptr: list[int], relation: list[int]
 ) -> None:
-    index = Index(
+    index = Csr(
         indptr=np.array(indptr, np.uint32),
         indices=np.zeros(2, np.uint32),
         relation=np.array(relation, np.uint16),

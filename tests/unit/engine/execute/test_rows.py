@@ -132,7 +132,7 @@ def test_all_nodes_are_rows_without_entries(topology: Topology) -> None:
         52,
         52,
     )
-    rows = topology.csr("in").rows
+    rows = topology.csr("in")
     keys = [whole.key, some.key, block_of(rows, "in").key]
     assert keys == [("nodes",), ("some",), ("in",)]
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graphsys.graph.csr import Csr
 from graphsys.storage.deltas.positions import (
     EdgePositions,
     bucket_places,
@@ -11,7 +12,7 @@ from graphsys.storage.deltas.positions import (
     rows_between,
     with_rows,
 )
-from graphsys.storage.views import EdgeBucket, Index
+from graphsys.storage.views import EdgeBucket
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -31,10 +32,10 @@ def test_edges_are_where_an_edited_list_has_them(seed: int) -> None:
     assert found.moved(stayed).tolist() == expected
 
 
-def index_of(rows: list[list[tuple[int, int, int]]]) -> Index:
+def index_of(rows: list[list[tuple[int, int, int]]]) -> Csr:
     """Return an index of rows of (neighbor, relation, edge)."""
     entries = np.array([it for row in rows for it in row], dtype=np.uint32).reshape(-1, 3)
-    return Index(
+    return Csr(
         indptr=np.cumsum([0, *map(len, rows)]).astype(np.uint32),
         indices=entries[:, 0].copy(),
         relation=entries[:, 1].astype(np.uint16),
@@ -103,5 +104,5 @@ def test_some_rows_are_an_index_of_these_alone(low: int, high: int) -> None:
     for name in ("indptr", "indices", "weight", "relation", "time", "edge"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
     assert np.shares_memory(found.indices, whole.indices) == bool(len(found.indices))
-    bare = rows_between(Index(indptr=whole.indptr, indices=whole.indices), low, high)
+    bare = rows_between(Csr(indptr=whole.indptr, indices=whole.indices), low, high)
     assert bare.weight is bare.relation is bare.time is bare.edge is None

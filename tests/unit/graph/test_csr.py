@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from graphsys.graph import rows as module
-from graphsys.graph.rows import Rows
+from graphsys.graph import csr as module
+from graphsys.graph.csr import Csr
 
 
 @pytest.mark.parametrize("at_a_time", [1, 2, 1 << 20])
@@ -11,7 +11,7 @@ def test_pieces_of_a_column_are_cut_where_it_has_gaps(
 ) -> None:
     """Which is elsewhere than the neighbors have theirs, or they none."""
     monkeypatch.setattr(module, "_AT_A_TIME", at_a_time)
-    rows = Rows(
+    rows = Csr.with_gaps(
         begins=np.array([0, 2, 2, 9], np.uint32),
         ends=np.array([2, 2, 4, 10], np.uint32),
         indices=np.zeros(10, np.uint32),
@@ -25,5 +25,7 @@ def test_pieces_of_a_column_are_cut_where_it_has_gaps(
 
 def test_no_rows_have_no_pieces() -> None:
     none = np.zeros(0, np.uint32)
-    rows = Rows(begins=none, ends=none, indices=none, num_edges=0, columns={"weight": none})
+    rows = Csr.with_gaps(
+        begins=none, ends=none, indices=none, num_edges=0, columns={"weight": none}
+    )
     assert list(rows.pieces("weight")) == []
