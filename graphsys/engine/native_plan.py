@@ -27,7 +27,7 @@ from graphsys.engine.execute.budget import (
     too_small,
 )
 from graphsys.engine.execute.row_bytes import RowBytes, simple_bytes, united_bytes
-from graphsys.engine.native.needs import NEEDS, Facts, Need
+from graphsys.engine.needs import Facts, Need
 from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -37,7 +37,7 @@ from graphsys.storage.scratch_arrays import scratch_is_memory
 if TYPE_CHECKING:
     from graphsys.engine.united_rows import Direction
 
-_NATIVE = "graphsys.engine.native"
+_ROOM = "graphsys.engine.algorithms"
 _TICK_S = 5.0
 KEPT_BYTES = 8 << 20
 """What allocators keep of freed memory where no budget has them give it back."""
@@ -137,7 +137,7 @@ def prepare_native(
     topology: Topology,
     options: Mapping[str, Any],
     memory: int | str | None,
-    needed: Callable[[Facts], Need] | None = None,
+    needed: Callable[[Facts], Need],
 ) -> NativeRun:
     """Decide how a native algorithm uses memory: once, for all.
 
@@ -147,7 +147,7 @@ def prepare_native(
         topology: The graph.
         options: The function's parameters, checked.
         memory: Budget of anonymous memory; what there is by default.
-        needed: Tells what it takes, where that is not what ``NEEDS`` has by its name.
+        needed: Tells what it takes.
 
     Raises:
         BudgetError: the budget is too small; the message names one that works.
@@ -157,13 +157,13 @@ def prepare_native(
     base = base_bytes()  # before counting entries loads kernels, which base_bytes adds
     threads = options.get("num_threads") or num_cores()
     is_stated = memory is not None
-    need = (needed or NEEDS[name])(
+    need = needed(
         Facts(topology=topology, options=options, threads=threads, is_stated=is_stated)
     )
     rows = united_bytes(topology, need.rows, in_place=need.in_place, columns=need.columns)
     if need.simple:
         rows += simple_bytes(topology, in_place=True)
-    module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__
+    module = f"{_ROOM}.{need.kernels}" if need.kernels else function.__module__
     work = module.rpartition(".")[2] + (f"-{need.variant}" if need.variant else "")
     kernels = WorkKernels(work, lambda: _kernels_of(importlib.import_module(module)))
     base += kernels.compile_bytes() + (0 if is_stated else KEPT_BYTES)

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 from scipy import sparse
 
-from graphsys.engine.native.degrees import degree_assortativity
+from graphsys.engine.algorithms.degrees import degree_assortativity
 from graphsys.interop.networkx_calls import (
     no_loops,
     no_multigraph,
@@ -131,7 +131,7 @@ def _plain_degrees(_: Any, arguments: dict[str, Any]) -> str | None:
 
 
 def _correlation(G: Any) -> float:
-    found = degree_assortativity(G.topology()).result
+    found = degree_assortativity.native(G.topology()).result
     if found is None or np.isnan(found):
         raise NotImplementedError("NetworkX says what a correlation of nothing is")
     return float(found)

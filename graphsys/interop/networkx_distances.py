@@ -5,9 +5,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from graphsys.engine.native.betweenness import betweenness
-from graphsys.engine.native.distances import DistanceSums, distance_sums
-from graphsys.engine.native.pagerank import pagerank as native_pagerank
+from graphsys.engine.algorithms.betweenness import betweenness
+from graphsys.engine.algorithms.distances import DistanceSums, distance_sums
+from graphsys.engine.algorithms.pagerank import pagerank as native_pagerank
 from graphsys.interop.networkx_calls import (
     by_node,
     chosen_numbers,
@@ -174,7 +174,7 @@ def betweenness_centrality(
     if k is not None and k != len(G):
         draws = nx.utils.create_py_random_state(seed)
         sources = [G.number[node] for node in draws.sample(list(G.nodes), k)]
-    found = betweenness(G.topology(), normalized=normalized, sources=sources)
+    found = betweenness.native(G.topology(), normalized=normalized, sources=sources)
     scores: dict[Any, float] = by_node(G, found.table["value"].to_numpy())
     return scores
 
@@ -203,7 +203,7 @@ def pagerank(
     shares = personalization
     if shares is not None:
         shares = {G.number[node]: s for node, s in shares.items() if node in G}
-    found = native_pagerank(
+    found = native_pagerank.native(
         G.topology(weight),
         damping=alpha,
         personalization=shares,

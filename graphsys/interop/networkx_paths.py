@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.native.shortest_paths import sssp
-from graphsys.engine.native.traversal import search
+from graphsys.engine.algorithms.shortest_paths import sssp
+from graphsys.engine.algorithms.traversal import search
 from graphsys.interop.networkx_calls import (
     known_node,
     natural_cutoff,
@@ -73,7 +73,7 @@ def _lengths(G: Any, start: int, weight: Any, cutoff: Any) -> dict[Any, Any]:
     values = G.values_of(weight)
     if not np.all(np.isfinite(values)):
         raise NotImplementedError("weights must be finite numbers")
-    found = sssp(G.topology(weight), source=start).table["value"].combine_chunks()
+    found = sssp.native(G.topology(weight), source=start).table["value"].combine_chunks()
     nodes = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     distance = found.drop_null().to_numpy()
     if values.dtype.kind in "bui":
@@ -223,6 +223,6 @@ def floyd_warshall_numpy(G: Any, nodelist: Any = None, weight: Any = "weight") -
     topology = G.topology(weight)
     distance = np.full((len(G), len(G)), np.inf)
     for k in range(len(G)):
-        found = sssp(topology, source=k).table["value"].combine_chunks()
+        found = sssp.native(topology, source=k).table["value"].combine_chunks()
         distance[k, found.is_valid().to_numpy(zero_copy_only=False)] = found.drop_null()
     return distance

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from graphsys.engine.native.components import wcc
+from graphsys.engine.algorithms.components import wcc
 from graphsys.interop.networkx_calls import (
     known_node,
     natural_cutoff,
@@ -210,7 +210,7 @@ def _two_colors(G: Any) -> Any:
     if G.num_loops:
         return None
     topology = G.topology()
-    both, label = topology.simple(), wcc(topology).table["value"].to_numpy()
+    both, label = topology.simple(), wcc.native(topology).table["value"].to_numpy()
     starts = np.flatnonzero(np.diff(G.rows[0]))  # the first of each component begins
     _, first = np.unique(label[starts], return_index=True)
     rows = both.indptr, both.indices
@@ -236,7 +236,7 @@ def color(G: Any) -> dict[Any, int]:
 
 @takes(some_nodes, without=("top_nodes",))
 def sets(G: Any, top_nodes: Iterable[Any] | None = None) -> tuple[set[Any], set[Any]]:
-    if wcc(G.topology()).result != 1:
+    if wcc.native(G.topology()).result != 1:
         raise nx.AmbiguousSolution(
             "Disconnected graph: Ambiguous solution for bipartite sets."
         )

@@ -9,9 +9,9 @@ import networkx as nx
 import numpy as np
 
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.native import k_core, leiden, similarity
-from graphsys.engine.native.components import wcc
-from graphsys.engine.native.triangles import count as count_triangles
+from graphsys.engine.algorithms import k_core, leiden, similarity
+from graphsys.engine.algorithms.components import wcc
+from graphsys.engine.algorithms.triangles import count as count_triangles
 from graphsys.interop.networkx_calls import (
     by_node,
     no_direction,
@@ -36,7 +36,7 @@ def _groups(graph: Any, labels: Any) -> list[set[Any]]:
 
 
 def _labels(G: Any) -> Any:
-    return wcc(G.topology()).table["value"].to_numpy()
+    return wcc.native(G.topology()).table["value"].to_numpy()
 
 
 @takes(no_direction)
@@ -46,12 +46,12 @@ def connected_components(G: Any) -> Iterator[set[Any]]:
 
 @takes(no_direction)
 def number_connected_components(G: Any) -> int:
-    return int(wcc(G.topology()).result or 0)
+    return int(wcc.native(G.topology()).result or 0)
 
 
 @takes(no_direction, some_nodes)
 def is_connected(G: Any) -> bool:
-    return wcc(G.topology()).result == 1
+    return wcc.native(G.topology()).result == 1
 
 
 def _no_such_node(graph: Any, arguments: dict[str, Any]) -> str | None:
@@ -72,12 +72,12 @@ def weakly_connected_components(G: Any) -> Iterator[set[Any]]:
 
 @takes(only_direction)
 def number_weakly_connected_components(G: Any) -> int:
-    return int(wcc(G.topology()).result or 0)
+    return int(wcc.native(G.topology()).result or 0)
 
 
 @takes(only_direction, some_nodes)
 def is_weakly_connected(G: Any) -> bool:
-    return wcc(G.topology()).result == 1
+    return wcc.native(G.topology()).result == 1
 
 
 def _triangles_and_pairs(G: Any) -> tuple[Any, Any]:
@@ -123,7 +123,7 @@ def transitivity(G: Any) -> float:
 
 @takes(no_direction, no_multigraph, no_loops)
 def core_number(G: Any) -> dict[Any, int]:
-    numbers = k_core.k_core(G.topology()).table["value"].to_numpy()
+    numbers = k_core.native(G.topology()).table["value"].to_numpy()
     found: dict[Any, int] = by_node(G, numbers)
     return found
 
@@ -141,7 +141,7 @@ def leiden_communities(
         if isinstance(seed, random.Random)
         else random.Random(None if seed is None else int(seed))
     )
-    found = leiden.leiden(
+    found = leiden.native(
         G.topology(weight),
         resolution=resolution,
         weighted=weight is not None,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from graphsys.engine.native import k_core as native_k_core
-from graphsys.engine.native.components import wcc
+from graphsys.engine.algorithms import k_core as native_k_core
+from graphsys.engine.algorithms.components import wcc
 from graphsys.interop.networkx_calls import (
     no_direction,
     no_loops,
@@ -93,13 +93,13 @@ def number_of_isolates(G: Any) -> int:
 
 @takes(some_nodes)
 def is_tree(G: Any) -> bool:
-    return len(G) - 1 == len(G.edge_places()) and wcc(G.topology()).result == 1
+    return len(G) - 1 == len(G.edge_places()) and wcc.native(G.topology()).result == 1
 
 
 @takes(some_nodes)
 def is_forest(G: Any) -> bool:
     # no component has fewer edges than a tree: in all, none may have more
-    return len(G) - int(wcc(G.topology()).result or 0) == len(G.edge_places())
+    return len(G) - int(wcc.native(G.topology()).result or 0) == len(G.edge_places())
 
 
 @takes(only_direction, some_nodes)
@@ -185,7 +185,7 @@ _CORED = (no_direction, no_multigraph, no_loops, some_nodes)
 
 def _cores(G: Any, choose: Callable[[Any], Any]) -> Any:
     """Return the subgraph of the nodes that are chosen by their core numbers."""
-    numbers = native_k_core.k_core(G.topology()).table["value"].to_numpy()
+    numbers = native_k_core.native(G.topology()).table["value"].to_numpy()
     chosen = np.flatnonzero(choose(numbers)).tolist()
     return G.to_networkx().subgraph([G.nodes[k] for k in chosen]).copy()
 

@@ -85,7 +85,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "pinsage_negatives": _GNN,
     "readers": ("datasets/readers", "datasets/text"),
     "sampling": ("graphsys/sampling",),
-    "satisfiability": ("graphsys/engine/native/satisfiability.py",),
+    "satisfiability": ("graphsys/engine/algorithms/satisfiability.py",),
     "schedulers": ("graphsys/analysis",),
     "temporal": _GNN,
     "temporal_by_event": _GNN,

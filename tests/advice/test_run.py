@@ -108,7 +108,7 @@ CASES = {
             ),
             "run pagerank g -o s.parquet",
         ),
-        told_in="graphsys/engine/incremental/last.py",
+        told_in="graphsys/engine/last_result.py",
     ),
     "a format": of_run(
         "wcc g -o r.csv --format csv",

@@ -6,7 +6,7 @@ from graphsys.engine.algorithms import ALGORITHMS
 from graphsys.engine.program import NodeId
 from graphsys.engine.result import Result
 from tests.matrix.oracles import ORACLES, SETTINGS
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 
 def given_to(name: str, graph: SmallGraph) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.matrix.stores import LAYOUTS
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 Stores = Callable[[SmallGraph], dict[str, Path]]
 

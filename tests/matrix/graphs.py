@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 NUM_NODES: Final = 44
 NUM_ISOLATED: Final = 4

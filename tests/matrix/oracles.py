@@ -16,7 +16,7 @@ import pytest
 
 from graphsys.engine.result import Result
 from tests.matrix.graphs import forest, formula, mixed
-from tests.unit.engine.native.small_graphs import SmallGraph, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
 Oracle = Callable[[SmallGraph, Result, Mapping[str, Any]], None]
 ORACLES: Final[dict[str, Oracle]] = {}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from graphsys.engine import program as gs
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 from tests.unit.engine.test_edge_states import WeightsBothWays, expected_sums
 
 ROUNDS = 4

@@ -10,7 +10,7 @@ from graphsys.storage import EdgeChunk, NodeChunk
 from graphsys.storage.dynamic.compact import compact
 from tests.deltas import append_chunks
 from tests.stores import as_ids, edge_chunk, make_store
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 Edges = list[tuple[Any, Any, float]]
 

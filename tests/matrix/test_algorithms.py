@@ -16,7 +16,7 @@ import pytest
 
 from graphsys.core.errors import GraphsysError, InputError, InvalidGraphError
 from graphsys.engine.algorithms import ALGORITHMS
-from graphsys.engine.incremental.prepare import FOLLOWED
+from graphsys.engine.algorithms.algorithm import followed
 from graphsys.engine.result import Result
 from tests.clusters import run_by_workers
 from tests.matrix.cells import difference, given_to, taken_by
@@ -24,7 +24,7 @@ from tests.matrix.graphs import NAMES, WEIGHTS
 from tests.matrix.oracles import BY_WORKERS, GRAPHS, ORACLES, SETTINGS
 from tests.matrix.stores import LAYOUTS, build_changed
 from tests.matrix.ways import IMPLEMENTATIONS, MODES, PLACES, refusal_of, run_in
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 KINDS = [
     (is_directed, names, weights)
@@ -113,7 +113,7 @@ def test_a_last_result_is_followed_or_refused(
     name: str, is_directed: bool, tmp_path: Path
 ) -> None:
     graph = GRAPHS[name](is_directed, "integers", "quarters")
-    first = name if name in FOLLOWED else "wcc"
+    first = name if name in followed() else "wcc"
     own = taken_by(first, "native", given_to(first, graph))
     last: list[Result] = []
 
@@ -121,7 +121,7 @@ def test_a_last_result_is_followed_or_refused(
         last.append(ALGORITHMS[first](str(path), **own))
 
     build_changed(tmp_path / "graph", graph, between=keep)
-    if name not in FOLLOWED:
+    if name not in followed():
         why = refusal_of(name, str(tmp_path / "graph"), last=last[0])
         assert "does not go on from a last result" in why
         return

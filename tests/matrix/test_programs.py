@@ -13,7 +13,7 @@ from graphsys.engine.topology import Topology
 from tests.matrix.graphs import mixed
 from tests.matrix.programs import PROGRAMS
 from tests.matrix.ways import MODES, PLACES, forced
-from tests.unit.engine.native.small_graphs import SmallGraph, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
 Stores = Callable[[SmallGraph], dict[str, Path]]
 

@@ -11,8 +11,8 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import ConfigError
 from graphsys.engine.algorithms import get
+from graphsys.engine.algorithms.algorithm import followed
 from graphsys.engine.incremental import components, neighborhoods, paths
-from graphsys.engine.incremental.prepare import FOLLOWED
 from graphsys.engine.topology import Topology
 from graphsys.storage.dynamic.compact import compact
 
@@ -93,7 +93,7 @@ def test_going_on_equals_computing_anew(
     for step in range(STEPS):
         with gs.open(store.path) as graph:
             topology = Topology.of(graph)
-            anew = {n: get(n)(topology, **PARAMETERS.get(n, {})) for n in FOLLOWED}
+            anew = {n: get(n)(topology, **PARAMETERS.get(n, {})) for n in followed()}
             for last in kept[-1:] + kept[:1]:
                 for name, expected in anew.items():
                     given = PARAMETERS.get(name, {})
@@ -105,7 +105,7 @@ def test_going_on_equals_computing_anew(
         kept.append(anew)
         if step == 4:
             with compact(store.path).graph as graph:
-                for name in FOLLOWED:
+                for name in followed():
                     with pytest.raises(ConfigError, match="was compacted"):
                         get(name)(graph, last=anew[name], **PARAMETERS.get(name, {}))
             kept = []
@@ -126,14 +126,13 @@ def test_changes_that_cost_more_than_everything_are_computed_anew(
         graph.append(come, delete=gone).graph.close()
     calls = []
     native = get(name).native_function()
-    module = f"graphsys.engine.native.{native.__module__.rpartition('.')[2]}"
 
     @functools.wraps(native)
     def anew(*given: Any, **options: Any) -> Any:
         calls.append(name)
         return native(*given, **options)
 
-    monkeypatch.setattr(f"{module}.{name}", anew)
+    monkeypatch.setattr(getattr(gs.algorithms, name), "native", anew)
     for visits, expected in ((1000, 0), (0, 1)):
         monkeypatch.setattr(neighborhoods, "TRIANGLE_VISITS", visits)
         monkeypatch.setattr(neighborhoods, "CORE_VISITS", visits)

@@ -21,10 +21,9 @@ from graphsys.core.types import number_dtype
 from graphsys.distributed.mining.worker_memory import share_of_memory
 from graphsys.distributed.ownership import Ownership
 from graphsys.distributed.transport.exchange import Exchange, Payload
-from graphsys.engine.algorithms import get
+from graphsys.engine.algorithms import get, triangles
 from graphsys.engine.execute.budget import placed
 from graphsys.engine.execute.executor import Position
-from graphsys.engine.native import triangles
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.topology import Topology

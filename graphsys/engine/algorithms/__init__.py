@@ -1,7 +1,8 @@
 """All algorithms in one list: ``gs.algorithms.bfs(graph, source=3)``.
 
 Each is a function with its parameters and a docstring; ``graphsys run bfs --help`` shows
-the same. A file holds those of one kind, :mod:`algorithm` what is behind them.
+the same. Its file holds what users read, the loop, and what that takes in memory. Kernels
+are in ``kernels/cpu/algorithms``, vertex programs in ``engine/programs``.
 """
 
 from collections.abc import Mapping
@@ -10,36 +11,25 @@ from typing import Final, NoReturn
 from graphsys.core.errors import unknown_name
 from graphsys.engine.algorithms import algorithm as _algorithm
 from graphsys.engine.algorithms.algorithm import Algorithm
-from graphsys.engine.algorithms.centrality import (
-    betweenness,
-    closeness,
-    degree_assortativity,
-    degree_statistics,
-    eigenvector,
-    harmonic,
-    hits,
-    katz,
-    pagerank,
-    personalized_pagerank,
-)
-from graphsys.engine.algorithms.choices import (
-    belief_propagation,
-    coloring,
-    matching,
-    mis,
-    survey_propagation,
-)
-from graphsys.engine.algorithms.communities import (
-    cdlp,
-    clustering,
-    label_propagation,
-    lcc,
-    leiden,
-    triangle_count,
-)
-from graphsys.engine.algorithms.components import k_core, scc, wcc
-from graphsys.engine.algorithms.paths import apsp, bfs, diameter, min_cut, mst, sssp
-from graphsys.engine.algorithms.similarity import adamic_adar, jaccard, random_walks
+from graphsys.engine.algorithms.all_pairs import apsp
+from graphsys.engine.algorithms.betweenness import betweenness
+from graphsys.engine.algorithms.centrality import eigenvector, hits, katz
+from graphsys.engine.algorithms.choices import belief_propagation, coloring, matching, mis
+from graphsys.engine.algorithms.communities import cdlp, clustering, label_propagation
+from graphsys.engine.algorithms.components import wcc
+from graphsys.engine.algorithms.degrees import degree_assortativity, degree_statistics
+from graphsys.engine.algorithms.distances import closeness, diameter, harmonic
+from graphsys.engine.algorithms.k_core import k_core
+from graphsys.engine.algorithms.leiden import leiden
+from graphsys.engine.algorithms.pagerank import pagerank, personalized_pagerank
+from graphsys.engine.algorithms.paths import min_cut, mst
+from graphsys.engine.algorithms.satisfiability import survey_propagation
+from graphsys.engine.algorithms.shortest_paths import sssp
+from graphsys.engine.algorithms.similarity import adamic_adar, jaccard
+from graphsys.engine.algorithms.strong_components import scc
+from graphsys.engine.algorithms.traversal import bfs
+from graphsys.engine.algorithms.triangles import lcc, triangle_count
+from graphsys.engine.algorithms.walks import random_walks
 
 ALGORITHMS: Final[Mapping[str, Algorithm]] = _algorithm.ALGORITHMS
 """What is behind each, by name."""

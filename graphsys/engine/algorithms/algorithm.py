@@ -11,12 +11,15 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypedDict, cast
+from typing import Any, ParamSpec, Protocol, TypedDict, cast
 
 import pyarrow as pa
 
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
+from graphsys.engine.from_last import prepare_from
+from graphsys.engine.last_result import AGAIN
 from graphsys.engine.native_plan import NativeRun, prepare_native
+from graphsys.engine.needs import Facts, Need
 from graphsys.engine.program import VertexProgram, parameter_types
 from graphsys.engine.program_run import ProgramRun, prepare_program
 from graphsys.engine.result import Result
@@ -24,9 +27,9 @@ from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import GraphReader as Graph
 
-_NATIVE = "graphsys.engine.native."
+_NATIVE = "graphsys.engine.algorithms."
 _PROGRAMS = "graphsys.engine.programs."
-_RUN_OPTIONS = ("num_threads",)
+_FOLLOWERS = "graphsys.engine.incremental."
 Parameters = ParamSpec("Parameters")
 GraphLike = Graph | Topology | str | os.PathLike[str] | Any
 
@@ -35,7 +38,7 @@ class NativeOptions(TypedDict, total=False):
     """Options of every algorithm: ``memory`` ("4GB", or bytes) and ``num_threads``.
 
     ``last`` is a result of the store as it was some appends ago, or its file: those of
-    :data:`graphsys.engine.incremental.prepare.FOLLOWED` go on from it.
+    whose entry names a follower go on from it.
     """
 
     memory: int | str | None
@@ -92,9 +95,12 @@ class Algorithm:
     Attributes:
         name: Its name in Python and on the command line.
         summary: What it computes, in one line.
-        native: ``module:function`` under ``engine/native``, or "".
+        native: What computes it on a topology; None if only a program does.
+        needs: Tells what the native one takes.
         program: ``module:Class`` under ``engine/programs``, or a function of the same
             parameters that returns a program, or "".
+        follower: ``module:function`` under ``engine/incremental``: what goes on natively
+            from the result of before some appends; or "".
         answers: Whether the native one gives a number, besides the table.
         shown: Which rows a preview shows: the ``largest`` or ``smallest`` by the first
             column behind the ids, or those that are ``stored`` first.
@@ -106,8 +112,10 @@ class Algorithm:
 
     name: str
     summary: str
-    native: str = ""
+    native: Callable[..., Result] | None = None
+    needs: Callable[[Facts], Need] | None = None
     program: str = ""
+    follower: str = ""
     answers: bool = False
     shown: str = "stored"
     tags: tuple[str, ...] = ()
@@ -125,7 +133,8 @@ class Algorithm:
 
     def native_function(self) -> Callable[..., Result]:
         """Return the native implementation."""
-        return _loaded(_NATIVE, self.native)  # type: ignore[no-any-return]
+        assert self.native is not None, self.name
+        return self.native
 
     def program_class(self) -> Callable[..., VertexProgram]:
         """Return what makes the vertex program of its parameters."""
@@ -137,11 +146,7 @@ class Algorithm:
             return self.parameters("program") | self.parameters("native")
         if self._uses_native(implementation):
             given = _signature(self.native_function()).parameters.values()
-            return {
-                p.name: p.annotation
-                for p in given
-                if p.kind is p.KEYWORD_ONLY and p.name not in _RUN_OPTIONS
-            }
+            return {p.name: p.annotation for p in given if p.kind is p.KEYWORD_ONLY}
         made = self.program_class()
         if isinstance(made, type):
             return parameter_types(made)
@@ -236,8 +241,6 @@ class Algorithm:
         options: dict[str, Any],
     ) -> NativeRun:
         """Return the run that brings a result up to date; what it cannot do is refused."""
-        from graphsys.engine.incremental.prepare import prepare_from
-
         memory = options.pop("memory", None)
         settings = {n for n, value in options.items() if value is not None}
         own = self.parameters("native") if self.native else {}
@@ -247,11 +250,22 @@ class Algorithm:
             )
         if implementation == "program":
             raise ConfigError("a last result is followed natively; leave out 'program'")
-        function = self.native_function() if self.native else None
-        if function is not None:
-            self._check_options(function, own, options)
+        if not self.follower or self.native is None or self.needs is None:
+            raise ConfigError(
+                f"{self.name} does not go on from a last result, only "
+                f"{', '.join(followed())} do; {AGAIN}"
+            )
+        self._check_options(self.native, own, options)
         return prepare_from(
-            last, self.name, function, topology, options, memory, num_threads
+            last,
+            self.name,
+            self.native,
+            _loaded(_FOLLOWERS, self.follower),
+            self.needs,
+            topology,
+            options,
+            memory,
+            num_threads,
         )
 
     def _native(
@@ -264,9 +278,9 @@ class Algorithm:
     ) -> NativeRun:
         function = self.native_function()
         self._check_options(function, own, options)
-        if "num_threads" in _signature(function).parameters:
-            options = {**options, "num_threads": num_threads}
-        return prepare_native(self.name, function, topology, options, memory)
+        options = {**options, "num_threads": num_threads}
+        assert self.needs is not None, self.name
+        return prepare_native(self.name, function, topology, options, memory, self.needs)
 
     def _program(
         self,
@@ -339,45 +353,70 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
+_PLAIN = Example()
+
+
 def _loaded(room: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(room + module), attribute)
 
 
-_PLAIN = Example()
+class Listed(Protocol[Parameters]):
+    """An algorithm as users call it.
+
+    Attributes:
+        native: What computes it on a topology, with no budget looked at; programs have
+            none that can be called.
+    """
+
+    native: Callable[Parameters, Result]
+
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        """Run it: natively or as a program, within the budget."""
 
 
 def listed(
     *,
-    native: str = "",
+    native: Callable[..., Result] | None = None,
+    needs: Callable[[Facts], Need] | None = None,
     program: str = "",
+    follower: str = "",
     answers: bool = False,
     shown: str = "stored",
     tags: tuple[str, ...] = (),
     example: Example = _PLAIN,
-) -> Callable[[Callable[Parameters, None]], Callable[Parameters, Result]]:
+) -> Callable[[Callable[Parameters, Result | None]], Listed[Parameters]]:
     """Put an algorithm on the list by its signature and docstring.
 
     Args:
-        native: As in :class:`Algorithm`.
+        native: As in :class:`Algorithm`, where it is another function than the one that
+            is decorated.
+        needs: As in :class:`Algorithm`.
         program: As in :class:`Algorithm`.
+        follower: As in :class:`Algorithm`.
         answers: As in :class:`Algorithm`.
         shown: As in :class:`Algorithm`.
         tags: As in :class:`Algorithm`.
         example: As in :class:`Algorithm`.
 
     Returns:
-        A decorator of a function without a body, whose parameters are those of both
-        implementations; what it returns runs them.
+        A decorator of the native implementation, or of a function without a body where
+        there is only a program; its parameters are those of both. What it returns decides
+        which one runs.
     """
 
-    def declared(function: Callable[Parameters, None]) -> Callable[Parameters, Result]:
+    def declared(
+        function: Callable[Parameters, Result | None],
+    ) -> Listed[Parameters]:
         summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
+        has_body = needs is not None and native is None
         algorithm = Algorithm(
             name=function.__name__,
             summary=summary,
-            native=native,
+            native=cast("Callable[..., Result]", function) if has_body else native,
+            needs=needs,
             program=program,
+            follower=follower,
             answers=answers,
             shown=shown,
             tags=tags,
@@ -391,11 +430,17 @@ def listed(
             return algorithm(graph, **options)
 
         signature = inspect.signature(function).replace(return_annotation=Result)
-        call.__signature__ = signature  # type: ignore[attr-defined]
-        return cast("Callable[Parameters, Result]", call)
+        found: Any = call
+        found.__signature__, found.native = signature, algorithm.native
+        return cast("Listed[Parameters]", found)
 
     return declared
 
 
 ALGORITHMS: dict[str, Algorithm] = {}
 """All algorithms by name."""
+
+
+def followed() -> list[str]:
+    """Return the names of the algorithms that go on from their last result."""
+    return [name for name, it in ALGORITHMS.items() if it.follower]

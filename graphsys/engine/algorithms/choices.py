@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from graphsys.engine.algorithms.algorithm import Example, GraphLike, ProgramOptions, listed
+from graphsys.engine.algorithms.algorithm import GraphLike, ProgramOptions, listed
 
 
 @listed(program="coloring:Coloring", tags=("GCO",))
@@ -160,74 +160,4 @@ def belief_propagation(
         >>> done = gs.algorithms.belief_propagation(graph, evidence={0: 1.0})
         >>> done.table["value"].to_numpy().round(3).tolist()
         [0.881, 0.79]
-    """
-
-
-@listed(
-    native="satisfiability:survey_propagation",
-    program="survey_propagation:SurveyPropagation",
-    answers=True,
-    tags=("SP",),
-    example=Example(
-        dataset="ksat",
-        settings={"num_variables": 60},
-        needs="a formula: edges from clauses to variables",
-    ),
-)
-def survey_propagation(
-    graph: GraphLike,
-    *,
-    seed: int = 0,
-    tolerance: float = 0.001,
-    fraction: float = 0.02,
-    flips: int = 10_000_000,
-    tries: int = 3,
-    **options: Unpack[ProgramOptions],
-) -> None:
-    """Truths of variables that satisfy a formula, by survey propagation and decimation.
-
-    The graph is a formula in conjunctive normal form (``graphsys ingest formula.cnf``):
-    edges lead from clauses to variables, with a negative ``weight`` where the variable is
-    negated. The vertex program computes how strongly the clauses bind each variable; the
-    most biased are fixed, what follows from them by unit clauses too, and so on until no
-    variable is bound or the surveys do not settle; local search (WalkSAT) finds the rest.
-    Solves most random 3-SAT formulas up to about 4.2 clauses a variable.
-
-    Args:
-        graph: An open graph, its path, or edges in memory.
-        seed: Chooses the first messages and the walks.
-        tolerance: Surveys have settled when no message moves by more than this.
-        fraction: Share of the variables that are fixed at a time.
-        flips: Steps of the local search, at most.
-        tries: How often to begin anew where clauses are left.
-        options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``;
-            ``implementation="program"`` computes the biases alone (a float64 from -1,
-            false in all solutions nearby, to 1; 0 for clauses).
-
-    Returns:
-        ``value``: of a variable 1 (true) or 0, of a clause whether it is satisfied.
-        ``result``: the clauses that are not; ``converged`` is whether there are none.
-
-    Raises:
-        ConfigError: a parameter out of range.
-        InvalidGraphError: a node has edges both ways, or a weight is 0 or NaN.
-
-    Complexity:
-        O(E) messages per superstep; about log(N) / fraction runs of tens to hundreds of
-        supersteps. A formula without solutions takes all tries.
-
-    References:
-        Braunstein, Mezard, Zecchina, "Survey propagation: an algorithm for satisfiability",
-        Random Structures & Algorithms 27, 2005. Selman, Kautz, Cohen, "Noise strategies for
-        improving local search", AAAI 1994.
-
-    Example:
-        >>> import graphsys as gs
-        >>> # (x or y) and (not x or y) and (not y or z): nodes 0 to 2, clauses 3 to 5
-        >>> clause, variable = [3, 3, 4, 4, 5, 5], [0, 1, 0, 1, 1, 2]
-        >>> sign = [1, 1, -1, 1, -1, 1]
-        >>> graph = gs.Topology.from_edges(clause, variable, num_nodes=6, weight=sign)
-        >>> done = gs.algorithms.survey_propagation(graph)
-        >>> done.result, done.table["value"].to_pylist()[1:3]
-        (0, [1, 1])
     """

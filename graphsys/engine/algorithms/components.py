@@ -1,12 +1,42 @@
-"""Components and cores."""
+"""Weakly connected components by Afforest; see kernels/cpu/algorithms/components.py."""
 
-from typing import Unpack
+import time
+from typing import Any, Unpack
 
-from graphsys.engine.algorithms.algorithm import GraphLike, ProgramOptions, listed
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.algorithms.algorithm import (
+    GraphLike,
+    ProgramOptions,
+    listed,
+)
+from graphsys.engine.needs import Facts, Need
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu.algorithms import components as kernels
+
+NUM_PROBES = 1024
 
 
-@listed(native="components:wcc", program="wcc:WeakComponents", answers=True, tags=("CCL",))
-def wcc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
+def wcc_needs(facts: Facts) -> Need:
+    """Return what finding components takes."""
+    finding = 4 + facts.ranked
+    taking = (20 if facts.ranked else 4) + 2 * facts.id_bytes
+    per_node = max(8, finding, taking)
+    return Need(rows=facts.both, in_place=True, bytes=per_node * facts.nodes)
+
+
+@listed(
+    needs=wcc_needs,
+    program="wcc:WeakComponents",
+    answers=True,
+    tags=("CCL",),
+    follower="components:wcc",
+)
+def wcc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> Result:
     """Weakly connected components: direction does not matter.
 
     Args:
@@ -32,69 +62,95 @@ def wcc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
         >>> gs.algorithms.wcc(graph).table["value"].to_pylist()
         [0, 0, 2, 2, 4]
     """
+    topology = Topology.of(graph)
+    began = time.perf_counter()
+    with ThreadTeam(options.get("num_threads")) as team:
+        into = topology.rows("in") if topology.is_directed else None
+        root, num_components = find_roots(topology.rows("out"), into, team)
+        smallest = smallest_of(topology, root, team)
+    return Result(
+        source=lambda: topology.table({"value": topology.ids(smallest)}),
+        algorithm="wcc",
+        supersteps=3,
+        seconds=time.perf_counter() - began,
+        result=num_components,
+    )
 
 
-@listed(native="strong_components:scc", program="scc:StrongComponents", answers=True)
-def scc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
-    """Strongly connected components: which nodes reach each other.
-
-    Loops and repeated edges change nothing.
-
-    Args:
-        graph: An open graph, its path, or edges in memory.
-        options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``.
-
-    Returns:
-        ``value``: the smallest id of the node's component. ``result``: the number of
-        components.
-
-    Complexity:
-        O(N + E) time in one thread, 17 bytes a node besides the graph. A round of the
-        vertex program takes as many supersteps as its longest paths and O(E) messages
-        each; it has few rounds on graphs with a giant component, up to the number of
-        components on adversarial ones.
-
-    References:
-        Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing
-        1, 1972. Pearce, "A space-efficient algorithm for finding strongly connected
-        components", Information Processing Letters 116, 2016. The program: Orzan, "On
-        distributed verification and verified distribution", 2004, chapter 6.
-
-    Example:
-        >>> import graphsys as gs
-        >>> graph = gs.Topology.from_edges([0, 1, 1], [1, 0, 2], num_nodes=3)
-        >>> gs.algorithms.scc(graph).table["value"].to_pylist()
-        [0, 0, 2]
-    """
-
-
-@listed(native="k_core:k_core", program="k_core:KCore", answers=True, shown="largest")
-def k_core(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
-    """Core numbers: the largest k such that the node is in the k-core.
-
-    The k-core is the largest subgraph in which every node has at least k neighbors; it
-    consists of the nodes whose value is at least k.
+def find_roots(
+    out: Csr, into: Csr | None, team: ThreadTeam
+) -> tuple[npt.NDArray[Any], int]:
+    """Return the smallest number of every node's component ``[N]``, and their number.
 
     Args:
-        graph: An open graph, its path, or edges in memory; direction, loops and
-            repetitions do not count.
-        options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``.
-
-    Returns:
-        ``value``: core numbers, int64. ``result``: the largest (the degeneracy).
-
-    Complexity:
-        O(N + E) time, O(N) memory per thread besides the simple graph.
-
-    References:
-        Seidman, "Network structure and minimum degree", Social Networks 5, 1983. Matula,
-        Beck, "Smallest-last ordering and clustering and graph coloring algorithms", JACM
-        30, 1983. Kabir, Madduri, "Parallel k-core decomposition on multicore platforms",
-        2017.
-
-    Example:
-        >>> import graphsys as gs
-        >>> graph = gs.Topology.from_edges([0, 1, 2, 2], [1, 2, 0, 3], num_nodes=4)
-        >>> gs.algorithms.k_core(graph).table["value"].to_pylist()
-        [2, 2, 2, 1]
+        out: Csr of out-neighbors.
+        into: Csr of in-neighbors; None if the rows are symmetric.
+        team: Threads.
     """
+    parent = np.empty(out.num_nodes, dtype=out.indices.dtype)
+    second = np.empty_like(parent)
+    even = _even_chunks(out.num_nodes)
+    team.run(
+        kernels.hook_first,
+        out.begins,
+        out.ends,
+        out.indices,
+        even,
+        _counter(),
+        parent,
+        second,
+    )
+    team.run(kernels.compress, even, _counter(), parent)
+    team.run(kernels.link_second, even, _counter(), parent, second)
+    team.run(kernels.compress, even, _counter(), parent)
+    giant = _most_frequent(parent)
+    for rows in (out, into):
+        if rows is not None:
+            bounds = rows.chunks()
+            team.run(
+                kernels.link_rest,
+                rows.begins,
+                rows.ends,
+                rows.indices,
+                bounds,
+                _counter(),
+                parent,
+                giant,
+            )
+    counts = team.run(kernels.compress, even, _counter(), parent)
+    return parent, int(np.sum(counts))
+
+
+def _most_frequent(parent: npt.NDArray[Any]) -> int:
+    """Return the root that most of some nodes have, -1 without nodes.
+
+    The nodes are every k-th one. Another root would cost time, not change the result.
+    """
+    if not len(parent):
+        return -1
+    roots, counts = np.unique(
+        parent[:: max(1, len(parent) // NUM_PROBES)], return_counts=True
+    )
+    return int(roots[np.argmax(counts)])
+
+
+def smallest_of(
+    topology: Topology, root: npt.NDArray[Any], team: ThreadTeam
+) -> npt.NDArray[Any]:
+    """Return the node with the smallest id of every node's component ``[N]``."""
+    rank, by_rank = topology.rank, topology.by_rank
+    if rank is None or by_rank is None:
+        return root
+    least = rank.copy()
+    even = _even_chunks(len(root))
+    team.run(kernels.least_ranks, even, _counter(), root, rank, least)
+    chosen: npt.NDArray[Any] = by_rank[least[root]]
+    return chosen
+
+
+def _even_chunks(num_nodes: int) -> npt.NDArray[np.int64]:
+    return np.unique(np.linspace(0, num_nodes, 65).astype(np.int64))
+
+
+def _counter() -> npt.NDArray[np.int64]:
+    return np.zeros(1, dtype=np.int64)

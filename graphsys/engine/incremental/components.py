@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.arrays import distinct
-from graphsys.engine.incremental.last import LastResult
+from graphsys.engine.last_result import LastResult
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.incremental import components as kernels

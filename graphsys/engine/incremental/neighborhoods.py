@@ -10,10 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from graphsys.core.arrays import distinct
-from graphsys.engine.incremental.last import LastResult
+from graphsys.engine import algorithms
 from graphsys.engine.incremental.pairs import CommonGraph, common_graph
-from graphsys.engine.native import k_core as native_cores
-from graphsys.engine.native import triangles as native_triangles
+from graphsys.engine.last_result import LastResult
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms import k_core as core_kernels
@@ -35,7 +34,7 @@ def triangle_count(
     began = time.perf_counter()
     common = common_graph(topology, last)
     if _visits(common) > TRIANGLE_VISITS * topology.simple().num_edges:
-        done = native_triangles.triangle_count(topology, num_threads=num_threads)
+        done = algorithms.triangle_count.native(topology, num_threads=num_threads)
         return replace(done, seconds=time.perf_counter() - began)
     counts = np.zeros(topology.num_nodes, dtype=np.int64)
     known = last.values.to_numpy()
@@ -64,7 +63,7 @@ def k_core(
     most = int(CORE_VISITS * topology.simple().num_edges)
     pairs = len(common.came[0])
     if kernels.raise_cores(*common.rows, *common.came, core, most) < pairs:
-        done = native_cores.k_core(topology, num_threads=num_threads)
+        done = algorithms.k_core.native(topology, num_threads=num_threads)
         return replace(done, seconds=time.perf_counter() - began)
     return Result(
         source=lambda: topology.table({"value": core}),

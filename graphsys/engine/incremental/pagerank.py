@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.incremental.last import AGAIN, LastResult
-from graphsys.engine.native.pagerank import pagerank_from
+from graphsys.engine.algorithms.pagerank import pagerank_from
+from graphsys.engine.last_result import AGAIN, LastResult
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms import pagerank as kernels

@@ -14,9 +14,8 @@ import pyarrow as pa
 from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.incremental.last import AGAIN, LastResult
-from graphsys.engine.native import shortest_paths as native_sssp
-from graphsys.engine.native import traversal as native_bfs
+from graphsys.engine.algorithms import shortest_paths, traversal
+from graphsys.engine.last_result import AGAIN, LastResult
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.incremental import paths as kernels
@@ -44,7 +43,7 @@ def bfs(
     began = time.perf_counter()
     done = _repaired(topology, source, last, "bfs", is_weighted=False)
     if done is None:
-        done = native_bfs.bfs(topology, source=source, num_threads=num_threads)
+        done = traversal.bfs.native(topology, source=source, num_threads=num_threads)
     return replace(done, seconds=time.perf_counter() - began)
 
 
@@ -55,11 +54,11 @@ def sssp(
     is_weighted = topology.has_weight
     if is_weighted:
         with ThreadTeam(num_threads) as team:
-            native_sssp.refuse_weights(topology, team)
+            shortest_paths.refuse_weights(topology, team)
     began = time.perf_counter()
     done = _repaired(topology, source, last, "sssp", is_weighted=is_weighted)
     if done is None:
-        done = native_sssp.sssp(topology, source=source, num_threads=num_threads)
+        done = shortest_paths.sssp.native(topology, source=source, num_threads=num_threads)
     return replace(done, seconds=time.perf_counter() - began)
 
 
@@ -87,7 +86,7 @@ def _repaired(
         return None
     if is_weighted:
         with ThreadTeam(1) as team:
-            native_sssp.refuse_weights(topology, team, distance)
+            shortest_paths.refuse_weights(topology, team, distance)
     values = distance
     if name == "bfs":
         values = np.where(np.isinf(distance), 0, distance).astype(np.int64)

@@ -68,7 +68,7 @@ def works(
 
 def solved(graphs: list[Any], solve: Callable[[Any, Any, int], Any]) -> Outcome:
     """Solve formulas; tell how many, and the seconds of each."""
-    from graphsys.engine.native.satisfiability import formula_of
+    from graphsys.engine.algorithms.satisfiability import formula_of
 
     times, count, compiling = [], 0, 0.0
     for seed, graph in enumerate(graphs):
@@ -89,7 +89,7 @@ def solved(graphs: list[Any], solve: Callable[[Any, Any, int], Any]) -> Outcome:
 
 def by_surveys(graph: Any, formula: Any, seed: int) -> tuple[Any, float]:
     """Return truths by survey propagation, and the time that compiling took."""
-    from graphsys.engine.native.satisfiability import formula_of, survey_propagation
+    from graphsys.engine.algorithms.satisfiability import formula_of, survey_propagation
 
     found = survey_propagation(graph, seed=seed, flips=FLIPS, tries=TRIES)
     _, _, variables = formula_of(graph)

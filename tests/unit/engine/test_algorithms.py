@@ -11,7 +11,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.engine import algorithms
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 HERE = Path(__file__).resolve().parent
 TRIANGLE = SmallGraph([1, 2, 3], [(1, 2, 1.0), (2, 3, 1.0), (3, 1, 1.0)], True)

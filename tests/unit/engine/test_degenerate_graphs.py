@@ -8,7 +8,7 @@ import pytest
 from graphsys.core.errors import InvalidGraphError, UnknownNameError
 from graphsys.engine import algorithms
 from graphsys.engine.result import Result
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 FAR = 2**32
 IMPLEMENTATIONS = [

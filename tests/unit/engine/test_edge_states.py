@@ -15,7 +15,7 @@ from graphsys.core.errors import CompileError, ConfigError
 from graphsys.engine import program as gs
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 
 MISSING = 100.0
 

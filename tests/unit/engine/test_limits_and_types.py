@@ -10,7 +10,7 @@ from graphsys.core.errors import CompileError, ConfigError, UnknownNameError
 from graphsys.engine import program as gs
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.run import run
-from tests.unit.engine.native.small_graphs import values
+from tests.unit.engine.algorithms.small_graphs import values
 from tests.unit.engine.programs.runs import random_graph
 
 GRAPH = random_graph(is_directed=False, is_text=False)

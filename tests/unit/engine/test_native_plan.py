@@ -27,8 +27,8 @@ from graphsys.engine.execute import budget
 from graphsys.engine.execute.budget import budget_of, choose
 from graphsys.engine.execute.prepared import prepare
 from graphsys.engine.execute.row_bytes import num_simple_entries, simple_bytes, united_bytes
-from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
+from graphsys.engine.needs import Facts
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
@@ -130,7 +130,8 @@ def test_the_program_runs_where_the_native_one_has_no_room(
 
 
 def test_every_native_algorithm_says_what_it_needs() -> None:
-    assert set(NEEDS) == set(NATIVE)
+    for name in NATIVE:
+        assert algorithms.get(name).needs is not None, name
 
 
 def test_united_rows_do_not_depend_on_how_many_are_placed_at_a_time(
@@ -266,9 +267,10 @@ def test_pairs_are_counted_in_a_sample_where_no_budget_is_stated(
     ends = (4000 * np.random.default_rng(0).random((30_000, 2)) ** 2).astype(int)
     chunk = edge_chunk(ends.tolist())
     with make_store(tmp_path / "graph", chunk, partitions=2).graph as graph:
-        topology = Topology.of(graph)
+        topology, needs = Topology.of(graph), algorithms.get(name).needs
+        assert needs is not None
         told, counted = (
-            NEEDS[name](
+            needs(
                 Facts(topology=topology, options=given, threads=1, is_stated=is_stated)
             ).bytes
             for is_stated in (False, True)

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from tests.unit.engine.native.small_graphs import SmallGraph
+from tests.unit.engine.algorithms.small_graphs import SmallGraph
 
 
 def adjacency(graph: SmallGraph) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.storage import NodeChunk
 from tests.stores import as_ids, edge_chunk, make_store
-from tests.unit.engine.native.small_graphs import SmallGraph, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "whole": {"partitions": 1, "order": "original"},

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.errors import ConfigError, InvalidGraphError
-from graphsys.engine.native import all_pairs
-from graphsys.engine.native.all_pairs import apsp
+from graphsys.engine.algorithms import all_pairs
+from graphsys.engine.algorithms.all_pairs import apsp
 from graphsys.engine.output import write_pieces, write_table
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs
 from tests.unit.engine.programs.runs import Stored
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import SmallGraph, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 from tests.unit.engine.programs.runs import Stored, run
 
 

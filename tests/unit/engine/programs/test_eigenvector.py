@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from graphsys.core.errors import InvalidGraphError, NotConvergedError
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.matrices import adjacency
 from tests.unit.engine.programs.runs import Stored, run
 

@@ -4,7 +4,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.matrices import adjacency
 from tests.unit.engine.programs.runs import Stored, random_graph, run
 

@@ -1,7 +1,7 @@
 import networkx as nx
 from hypothesis import given, settings
 
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import Stored, native, run
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from graphsys.core.errors import ConfigError, NotConvergedError
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs
 from tests.unit.engine.programs.matrices import adjacency
 from tests.unit.engine.programs.runs import Stored, run
 

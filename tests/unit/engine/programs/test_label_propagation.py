@@ -13,7 +13,7 @@ from graphsys.core.types import EdgeType
 from graphsys.engine.topology import Topology
 from graphsys.storage import NodeChunk
 from tests.stores import edge_chunk, make_store
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import Stored, run
 
 

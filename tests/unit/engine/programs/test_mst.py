@@ -15,7 +15,7 @@ from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.programs.mst import SpanningForest
 from graphsys.engine.run import run as engine_run
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs
 from tests.unit.engine.programs.runs import Stored, run
 
 Edges = list[tuple[Any, Any, float]]

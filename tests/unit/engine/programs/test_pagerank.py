@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.errors import ConfigError, NotConvergedError
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import Stored, native, run
 
 

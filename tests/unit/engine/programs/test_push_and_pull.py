@@ -9,13 +9,13 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from graphsys.engine import program as gs
 from graphsys.engine import run as runs
+from graphsys.engine.algorithms.k_core import k_core as native_k_core
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import plan_of
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.execute import supersteps
-from graphsys.engine.native.k_core import k_core as native_k_core
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import values
+from tests.unit.engine.algorithms.small_graphs import values
 from tests.unit.engine.programs.runs import random_graph, run
 
 GRAPHS = {

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import Stored, run
 
 

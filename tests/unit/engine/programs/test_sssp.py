@@ -10,7 +10,7 @@ from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import algorithms
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.run import run as run_program
-from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import Stored, native, run, store
 
 

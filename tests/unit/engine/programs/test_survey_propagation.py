@@ -8,7 +8,7 @@ import pytest
 from graphsys.core.errors import ConfigError
 from graphsys.engine import algorithms
 from graphsys.engine.topology import Topology
-from tests.unit.engine.native.test_satisfiability import Clauses, drawn, topology_of
+from tests.unit.engine.algorithms.test_satisfiability import Clauses, drawn, topology_of
 
 
 def biases(graph: Topology, **options: Any) -> list[float]:

@@ -1,1 +1,0 @@
-"""Algorithms that do not fit the vertex model, or are much faster outside of it."""
