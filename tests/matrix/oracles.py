@@ -24,6 +24,7 @@ GRAPHS: Final[dict[str, Callable[..., SmallGraph]]] = defaultdict(
     lambda: mixed, belief_propagation=forest, survey_propagation=formula
 )
 """Which graph an algorithm is tried on."""
+NOTHING: Final[Mapping[str, Any]] = {}
 BY_WORKERS = "by workers"
 """The name of results that workers of a test gave."""
 LABELED = 3
@@ -63,22 +64,33 @@ def answers(done: Result, expected: Any) -> None:
         assert done.result == pytest.approx(expected, rel=1e-9)
 
 
-def weighted(graph: SmallGraph) -> Any:
-    """Return the graph with repeated edges as weights; an undirected loop counts once."""
+def edges_of(graph: SmallGraph, given: Mapping[str, Any]) -> list[tuple[Any, Any, float]]:
+    """Return edges with what they count: their weight, the largest being 1, or 1 each.
+
+    Edges of weight 0 are left out where weights count.
+    """
+    if not given.get("weighted"):
+        return [(a, b, 1.0) for a, b, _ in graph.edges]
+    largest = max(w for _, _, w in graph.edges)
+    return [(a, b, w / largest) for a, b, w in graph.edges if w > 0]
+
+
+def weighted(graph: SmallGraph, given: Mapping[str, Any]) -> Any:
+    """Return the graph with repeated edges added up; an undirected loop counts once."""
     found = nx.DiGraph()
     found.add_nodes_from(graph.ids)
-    for a, b, _ in graph.edges:
+    for a, b, w in edges_of(graph, given):
         for u, v in {(a, b)} if graph.is_directed else {(a, b), (b, a)}:
-            count = found.get_edge_data(u, v, {"weight": 0})["weight"]
-            found.add_edge(u, v, weight=count + 1)
+            total = found.get_edge_data(u, v, {"weight": 0.0})["weight"]
+            found.add_edge(u, v, weight=total + w)
     return found
 
 
-def both_ways(graph: SmallGraph) -> Any:
+def both_ways(graph: SmallGraph, given: Mapping[str, Any] = NOTHING) -> Any:
     """Return the graph without direction, repetitions included."""
     found = nx.MultiGraph()
     found.add_nodes_from(graph.ids)
-    found.add_weighted_edges_from(graph.edges)
+    found.add_weighted_edges_from(edges_of(graph, given))
     return found
 
 
@@ -91,7 +103,8 @@ def matrix_of(graph: SmallGraph) -> Any:
 
 @oracle
 def pagerank(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    same(values(done), nx.pagerank(weighted(graph), tol=1e-16, max_iter=10_000))
+    whole = weighted(graph, given)
+    same(values(done), nx.pagerank(whole, tol=1e-16, max_iter=10_000))
 
 
 @oracle
@@ -99,7 +112,8 @@ def personalized_pagerank(
     graph: SmallGraph, done: Result, given: Mapping[str, Any]
 ) -> None:
     jump = {given["source"]: 1.0}
-    found = nx.pagerank(weighted(graph), personalization=jump, tol=1e-16, max_iter=10_000)
+    whole = weighted(graph, given)
+    found = nx.pagerank(whole, personalization=jump, tol=1e-16, max_iter=10_000)
     same(values(done), found)
 
 
@@ -341,12 +355,12 @@ def _parts(done: Result) -> list[set[Any]]:
 
 @oracle
 def leiden(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    whole, parts = both_ways(graph), _parts(done)
-    answers(done, nx.community.modularity(whole, parts, weight=None))
+    whole, parts = both_ways(graph, given), _parts(done)
+    answers(done, nx.community.modularity(whole, parts))
     assert all(nx.is_connected(whole.subgraph(part)) for part in parts)
     assert values(done) == _smallest(parts)
-    best = nx.community.louvain_communities(whole, weight=None, seed=1)
-    assert done.result >= 0.9 * nx.community.modularity(whole, best, weight=None)
+    best = nx.community.louvain_communities(whole, seed=1)
+    assert done.result >= 0.9 * nx.community.modularity(whole, best)
 
 
 @oracle
@@ -450,7 +464,7 @@ def adamic_adar(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> No
 
 @oracle
 def random_walks(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    whole = graph.networkx()
+    whole = weighted(graph, given)
     rows = done.table.to_pylist()
     assert sorted(row["id"] for row in rows) == sorted(graph.ids)
     for row in rows:

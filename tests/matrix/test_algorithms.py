@@ -34,9 +34,10 @@ KINDS = [
     if names == "integers" or (is_directed and weights == "quarters")
 ]
 CELLS = [
-    (name, *kind)
+    (name, *kind, weighted)
     for name, entry in sorted(ALGORITHMS.items())
     for kind in KINDS
+    for weighted in ((False, True) if "weighted" in entry.parameters() else (False,))
     if GRAPHS[name](*kind) not in [GRAPHS[name](*it) for it in KINDS[: KINDS.index(kind)]]
     and (kind[-1] == "quarters" or "weight" in (entry.function.__doc__ or ""))
 ]
@@ -49,12 +50,12 @@ def test_every_algorithm_has_an_oracle() -> None:
     assert SETTINGS.keys() <= ALGORITHMS.keys()
 
 
-@pytest.mark.parametrize(("name", "is_directed", "names", "weights"), CELLS)
+@pytest.mark.parametrize(("name", "is_directed", "names", "weights", "weighted"), CELLS)
 def test_the_answer_is_the_oracles_in_every_store_and_mode(
-    name: str, is_directed: bool, names: str, weights: str, stores: Stores
+    name: str, is_directed: bool, names: str, weights: str, weighted: bool, stores: Stores
 ) -> None:
     graph = GRAPHS[name](is_directed, names, weights)
-    given = given_to(name, graph)
+    given = given_to(name, graph) | ({"weighted": True} if weighted else {})
     entry, absent, wrong = ALGORITHMS[name], set(), []
     for implementation in IMPLEMENTATIONS:
         if not getattr(entry, implementation):
@@ -62,6 +63,8 @@ def test_the_answer_is_the_oracles_in_every_store_and_mode(
             assert f"{name} has no {implementation} implementation" in why
             continue
         own = taken_by(name, implementation, given)
+        if weighted and "weighted" not in own:
+            continue
         made = stores(graph)
         for (layout, threads), mode in itertools.product(PLACES, MODES):
             path = str(made[layout])
