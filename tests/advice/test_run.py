@@ -1,5 +1,7 @@
 """What ``run`` and its algorithms advise leads to a result."""
 
+import random
+
 import pytest
 
 from tests.advice.case import Case
@@ -31,6 +33,23 @@ def of_run(options: str, advice: str, then: str, **given: object) -> Case:
     )
 
 
+def formula(num_variables: int, num_clauses: int) -> str:
+    """Return the edges of a formula that some assignment satisfies, as CSV."""
+    draws = random.Random(1)
+    truth = [draws.random() < 0.5 for _ in range(num_variables)]
+    lines = ["src,dst,weight"]
+    for clause in range(num_clauses):
+        chosen = draws.sample(range(num_variables), 3)
+        signs = [draws.random() < 0.5 for _ in chosen]
+        signs[0] = truth[chosen[0]]
+        lines += [
+            f"c{clause:03},v{variable:02},{1 if sign else -1}"
+            for variable, sign in zip(chosen, signs, strict=True)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+HARD = "--param flips=20 --param fraction=1.0 --param seed=1"
 FLIPPING = "--param labels=x=5,y=6"
 DONE = {"converged": True}
 CASES = {
@@ -135,6 +154,17 @@ CASES = {
         uses=("flip",),
         code=0,
         told_in="graphsys/engine/programs/label_propagation.py",
+        expected=DONE,
+    ),
+    "clauses that are left": of_run(
+        f"survey_propagation f {HARD} --param tries=1",
+        r"\((--param tries=\d+)\)",
+        f"survey_propagation f -o p.csv {HARD} {{0}}",
+        uses=(),
+        files={"f.csv": formula(30, 120)},
+        before=("ingest f.csv -o f",),
+        code=0,
+        told_in="graphsys/engine/algorithms/satisfiability.py",
         expected=DONE,
     ),
     "no labels": of_run(

@@ -18,7 +18,35 @@ def of_run(command: str, told_in: str, advice: str, *then: str, **given: Any) ->
     return Case(command=command, told_in=told_in, advice=advice, then=then, **settings)
 
 
+WORDS = """\
+import scipy.sparse as s
+rows, words = range(8), [k % 3 for k in range(8)]
+s.save_npz("words.npz", s.csr_array(([1.0] * 8, ([*rows], words))))
+"""
+BAGS = """\
+[[nodes]]
+count = 8
+bags = { words = "words.npz" }
+[[edges]]
+file = "ring.csv"
+header = true
+"""
 CASES = {
+    "features in one table": of_run(
+        "train embedding two -o e --config words.toml",
+        "graphsys/embedding/rows/node_rows.py",
+        "partition again with (--partitions node=1)",
+        "partition two {0} -o one",
+        "train embedding one -o e --config words.toml --json",
+        uses=(),
+        files={
+            "words.py": WORDS,
+            "bags.toml": BAGS,
+            "ring.csv": "src,dst\n" + "".join(f"{k},{(k + 1) % 8}\n" for k in range(8)),
+            "words.toml": 'dim = 4\nepochs = 1\n[node_types.node]\nfeatures = "words"\n',
+        },
+        before=("$ {python} words.py", "ingest bags.toml --partitions 2 -o two"),
+    ),
     "fewer groups": of_run(
         "train embedding four -o e --set partition_groups=3",
         "graphsys/embedding/training/api.py",
