@@ -116,6 +116,8 @@ def accumulate(
     Raises:
         InvalidGraphError: there are more shortest paths than a float64 can count.
     """
+    # on a small graph a level has too little work for all threads: each takes sources of
+    # its own, at the cost of its own arrays; on a large one all share a source
     if out.num_edges <= SMALL_EDGES:
         scores = _accumulate_small(out, sources, team)
     else:
@@ -192,6 +194,7 @@ class _Accumulator:
             level = kernels.count_paths(level, SERIAL_EDGES, *shared, self.counter)
             if level >= len(levels.starts) - 1:
                 break
+            # the smaller side walks its edges; the other one looks only at marked nodes
             here, above = _span(levels, level), _span(levels, level - 1)
             push_cost = kernels.PUSH_COST * int(levels.out_edges[level - 1])
             if push_cost < levels.in_edges[level]:
@@ -205,6 +208,7 @@ class _Accumulator:
         order, (out_rows, in_rows) = levels.order, self.rows
         sums, share = np.zeros(len(paths)), np.empty(len(paths))
         kept = paths, sums, share, self.scores
+        # from the farthest level back: what depends on a node is known when all below it is
         level = len(levels.starts) - 2
         kernels.finish_level(order, *_span(levels, level), *kept)
         level -= 1

@@ -90,6 +90,8 @@ def find_roots(
     parent = np.empty(out.num_nodes, dtype=out.indices.dtype)
     second = np.empty_like(parent)
     even = _even_chunks(out.num_nodes)
+    # Afforest: two neighbors of each node join most of the graph; whoever is in its
+    # largest component after that need not look at the rest of its edges
     team.run(
         kernels.hook_first,
         out.begins,
@@ -104,6 +106,7 @@ def find_roots(
     team.run(kernels.link_second, even, _counter(), parent, second)
     team.run(kernels.compress, even, _counter(), parent)
     giant = _most_frequent(parent)
+    # a node of the giant component is skipped, so an edge has to be seen from both ends
     for rows in (out, into):
         if rows is not None:
             bounds = rows.chunks()

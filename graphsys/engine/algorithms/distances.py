@@ -202,6 +202,7 @@ def diameter(
         start = _first(topology, degree == degree.max())
         with ThreadTeam(options.get("num_threads")) as team:
             for _ in range(sweeps):
+                # the farthest node of a search is a good place for the next one to begin
                 levels = search(rows, rows, start, team)
                 is_reached = levels.distance > 0
                 is_reached[start] = True

@@ -84,6 +84,8 @@ def k_core(graph: GraphLike, **options: Unpack[ProgramOptions]) -> Result:
             )
             left, still_left = still_left, left
             num_left = int(counters[1])
+            # peeling a level brings neighbors down to it: these are on the stacks too, so
+            # one call ends the level; where nobody has it, the next lowest degree is next
             if heights.any():
                 team.run(peel_level, level, *kept, degree, stacks, heights)
                 num_levels += 1

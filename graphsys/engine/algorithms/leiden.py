@@ -108,6 +108,7 @@ def leiden(
         better = community.copy()
         _improve(graph, resolution, seed, supersteps, better)
         reached = graph.modularity(resolution, better)
+        # a pass may end lower, since refinement draws: then the partition before stays
         converged = reached <= quality + max(tolerance, _ROUNDING)
         if reached > quality + _ROUNDING:
             community, quality = better, reached
@@ -194,6 +195,8 @@ def _improve(
         num_nodes = len(current)
         if num_communities == num_nodes:
             return
+        # communities are split into connected parts before they are folded: that is what
+        # Louvain lacks, whose communities may fall apart
         refined = np.empty_like(current)
         refine_communities(*rows, scale, _draw(draws), current, refined)
         num_parts = number_communities(refined)
@@ -201,6 +204,7 @@ def _improve(
             if num_moves == 0:
                 return
             refined, num_parts = current, num_communities
+        # parts begin the next level in the community that they came from
         folded = np.empty(num_parts, dtype=np.int64)
         folded[refined] = current
         rows = fold_graph(*rows, refined, num_parts)

@@ -161,6 +161,7 @@ def pagerank_from(
         limit = max_supersteps if iterations is None else iterations
         bar = tolerance if iterations is None else -1.0
         supersteps, converged = 0, topology.num_nodes == 0
+        # a number of iterations is kept to, however little the scores still change
         while supersteps < limit and not converged:
             converged = iteration.step(supersteps) < bar
             supersteps += 1
@@ -216,6 +217,7 @@ class _Iteration:
 
     def step(self, number: int) -> float:
         """Run the superstep of a number and return the L1 norm of the change."""
+        # what nobody passes on is shared by all: surfers who jump, and those at dead ends
         jumped = (1.0 - self.damping) + self.damping * self.dangling
         base = jumped if len(self.restart) else jumped / len(self.scores)
         tell_all_rows(number, self.rows, self.scores.dtype.itemsize, "pagerank")
@@ -239,6 +241,8 @@ class _Iteration:
                 self.damping,
                 self.partial,
             )
+        # the kernel has written next contributions while it read these: no thread may see
+        # a sum that another one has just changed, or results would depend on threads
         self.contributions, self.next_contributions = (
             self.next_contributions,
             self.contributions,
@@ -266,6 +270,7 @@ def _shares(
     weight, begins = out.columns["weight"], out.begins_of("weight")
     found = sum_rows(out.begins, out.ends, begins, weight, total)
     refuse_weight(begins, weight, found)
+    # one over a tiny sum is infinite, a huge sum is too: such weights are scaled first
     limits = np.finfo(dtype)
     low, high = float(limits.tiny) ** _SAFE, float(limits.max) ** _SAFE
     if ((total > 0) & ((total < low) | (total > high))).any():

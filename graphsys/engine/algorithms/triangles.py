@@ -190,6 +190,8 @@ def count(
         allocate: Where arrays of all entries come from.
         share: The part to count; those of all processes add up to the counts.
     """
+    # edges point towards larger degrees: a triangle is found once, and no row that is
+    # searched has more than sqrt(2 E) entries
     oriented = _orient(rows, np.empty(0, dtype=np.uint8), team, allocate)
     threads, num_nodes = team.num_threads, rows.out.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
