@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+DECLARES = ("examples", "option")
+"""Functions of the command line whose texts are help."""
 SHORTEST = 8
 """Letters of a text, without what is filled in, that tell it from others."""
 
@@ -19,7 +21,7 @@ def texts(tree: ast.Module) -> Iterator[tuple[str, re.Pattern[str]]]:
             left_out |= {id(it) for it in ast.walk(node.value)}
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             left_out.add(id(node.value))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "examples":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARES:
             left_out |= {id(it) for it in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

@@ -18,7 +18,6 @@ REGISTRIES = {
     "graphsys/embedding/blas.py": "a package of others",
     "graphsys/embedding/spec/functions.py": "kernels that specs name",
     "graphsys/engine/algorithms/algorithm.py": "listed algorithms",
-    "graphsys/engine/incremental/prepare.py": "algorithms that go on from a result",
     "graphsys/engine/native_plan.py": "kernels of a listed algorithm",
 }
 """Who may import by a name that is computed, and what for."""
