@@ -29,7 +29,7 @@ def hops(G: Any, start: int, *, backwards: bool = False) -> tuple[Any, Any]:
     if backwards:
         out, into = into, out
     with ThreadTeam() as team:
-        levels = search(out.rows, into.rows, start, team)
+        levels = search(out, into, start, team)
     is_reached = np.unpackbits(levels.reached.view(np.uint8), bitorder="little")
     nodes = np.flatnonzero(is_reached[: len(G)])
     distance = levels.distance[nodes]
