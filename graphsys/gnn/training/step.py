@@ -54,7 +54,10 @@ class Stepper:
         """
         self.network.train()
         key = draw_key(self.config.seed, "dropout", epoch, batch.number)
-        torch.manual_seed(int(key) >> 1)
+        if self.transfer is None:  # the global call formats the stack for every device
+            torch.default_generator.manual_seed(int(key) >> 1)
+        else:
+            torch.manual_seed(int(key) >> 1)
         rate = rate_at(self.config, epoch, batch.number, num_batches)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
