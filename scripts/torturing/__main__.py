@@ -34,11 +34,11 @@ def main() -> int:
         (Path(name) / "here").mkdir()
         os.chdir(Path(name) / "here")  # what is named without a folder goes there
         began = time.monotonic()
-        world.build()
+        world.build(has_answers=not options.scene)
         print(f"the world is built in {time.monotonic() - began:.0f} s", file=sys.stderr)
         if options.case:
             attack, _, number = options.case.partition(":")
-            verdict = attempt(world, attack, options.seed, int(number), is_told=True)
+            verdict = attempt(world, attack, options, int(number), is_told=True)
             return int(bool(verdict.faults))
         row = stamp(command_of(sys.argv[1:])) | {"attacks": {}}
         state["rows"].append(row)
@@ -60,6 +60,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60, help="how long (60)")
     parser.add_argument("--cases", type=int, help="so many of each attack, instead")
+    parser.add_argument("--scene", action="append", help="of kills; repeatable; all")
     parser.add_argument("--seed", type=int, default=0, help="of the cases (0)")
     parser.add_argument("--only", action="append", choices=ATTACKS, help="repeatable; all")
     parser.add_argument(
@@ -97,7 +98,7 @@ def attack_for(
     world: World, state: dict[str, Any], row: dict[str, Any], options: argparse.Namespace
 ) -> None:
     """Take turns between attacks, so long that each has its share of the time."""
-    chosen = options.only or list(ATTACKS)
+    chosen = options.only or (["kills"] if options.scene else list(ATTACKS))
     end = time.monotonic() + 60 * options.minutes
     spent = dict.fromkeys(chosen, 0.0)
     first = {name: state["next"].get(name, 0) for name in chosen}
@@ -110,18 +111,24 @@ def attack_for(
         began = time.monotonic()
         until = min(end, began + (0 if options.cases else _SLICE_S))
         while True:
-            step(world, state, row, attack)
+            step(world, state, row, attack, options)
             if time.monotonic() >= until:
                 break
         spent[attack] += time.monotonic() - began
         keep_state(options.state, state)
 
 
-def step(world: World, state: dict[str, Any], row: dict[str, Any], attack: str) -> None:
+def step(
+    world: World,
+    state: dict[str, Any],
+    row: dict[str, Any],
+    attack: str,
+    options: argparse.Namespace,
+) -> None:
     """Try the next case of an attack, and add what it found."""
     figures = row["attacks"].setdefault(attack, {"seconds": 0.0})
     began, number = time.monotonic(), state["next"].get(attack, 0)
-    verdict = attempt(world, attack, state["seed"], number)
+    verdict = attempt(world, attack, options, number)
     state["next"][attack] = number + 1
     figures["seconds"] = round(figures["seconds"] + time.monotonic() - began, 2)
     for name, count in verdict.counts.items():
@@ -133,13 +140,20 @@ def step(world: World, state: dict[str, Any], row: dict[str, Any], attack: str) 
 
 
 def attempt(
-    world: World, attack: str, seed: int, number: int, *, is_told: bool = False
+    world: World,
+    attack: str,
+    options: argparse.Namespace,
+    number: int,
+    *,
+    is_told: bool = False,
 ) -> Verdict:
     """Try one case, from a whole world."""
     world.restore()
     verdict = Verdict()
-    draw = random.Random(f"{seed}/{attack}/{number}")
-    what = importlib.import_module(f"torturing.{attack}").case(world, draw, verdict)
+    draw = random.Random(f"{options.seed}/{attack}/{number}")
+    only = {"only": options.scene} if options.scene else {}
+    module = importlib.import_module(f"torturing.{attack}")
+    what = module.case(world, draw, verdict, **only)
     if is_told:
         print(what, verdict.counts, *verdict.faults, sep="\n")
     return verdict

@@ -21,11 +21,11 @@ def case(world: World, draw: random.Random, verdict: Verdict) -> str:
     scene = draw.choice(scenes())
     inputs = tree(world.case)
     out = world.out / f"new{scene.suffix}"
-    if scene.before is not None:
-        made = forked(_filled(scene.before, world, out))
+    for line in scene.before:
+        made = forked(_filled(line, world, out))
         if made.code:
             raise SystemExit(f"{made.arguments} fails: {made.err[-2000:]}")
-    old = content(out) if scene.before is not None else None
+    old = content(out) if scene.before else None
     used = sum(path.stat().st_size for path in world.out.rglob("*") if path.is_file())
     size = draw.choice((0, 4096, 1 << 14, 1 << 16, 1 << 18, draw.randrange(1 << 19)))
     is_mounted = draw.random() < 0.5
@@ -66,7 +66,7 @@ def _judge(
     left = [name for name in tree(world.out) if name.endswith((".new", ".tmp", ".part"))]
     if left:
         verdict.fault("litter", f"{what}: {left[:10]}")
-    is_new = scene.before is None and scene.name in ("ingest", "partition")
+    is_new = not scene.before and scene.name in ("ingest", "partition")
     if outcome.code and is_new and out.exists():
         verdict.fault("litter", f"{what}: {sorted(tree(world.out))[:10]} is left")
 

@@ -7,13 +7,15 @@ import re
 import shutil
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from graphsys.storage import Graph
 from torturing.judge import Verdict, ending, tree
 from torturing.processes import Outcome, forked
-from torturing.world import World, content, verbs_of
+from torturing.world import SPILLED, World, content, verbs_of
 
 _CHANGES: Final = (
     "os.rename",
@@ -25,7 +27,9 @@ _CHANGES: Final = (
 )
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _NUMBERS: Final = re.compile(r"\.\d+\.|gen-\d+|superstep-\d+")
-_LEFT: Final = re.compile("a killed writer left it|removes what a kill left")
+_LEFT: Final = re.compile("a killed (writer|append) left it|removes what a kill left")
+_LAST: Final = 10
+"""Changes at the end, where the commit is, at which half of the kills are."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +40,18 @@ class Scene:
         name: For people.
         line: The command line; ``{case}`` is the world's, ``{out}`` the output.
         again: What to add when it is run after a kill, where something was left.
-        before: A command that made the old output, or None.
+        before: Commands that made the old output.
         suffix: Of the output.
+        next: Of a command that changes a store: the one after it, which removes what kills
+            left. It is run again only where it was not done.
     """
 
     name: str
     line: tuple[str, ...]
     again: tuple[str, ...] = ("--overwrite",)
-    before: tuple[str, ...] | None = None
+    before: tuple[tuple[str, ...], ...] = ()
     suffix: str = ""
+    next: tuple[str, ...] | None = None
 
 
 def scenes() -> list[Scene]:
@@ -85,26 +92,48 @@ def scenes() -> list[Scene]:
     export = ("export", "{case}/erun", "-o", "{out}")
     ask = ("predict", "{case}/nrun", "-o", "{out}")
     over, other_run = ("--overwrite",), ("run", "lcc", *ranks[2:])
+    grown = (ingest, ("append", "{out}", "{case}/others.tsv"))
+    append = ("append", "{out}", "{case}/more.tsv")
+    tidy = ("append", "{out}", "{case}/tidy.tsv")
+    buffered = (
+        *(it.replace("/words", "/parted") for it in embed),
+        *("--set", "epochs=3", "--set", "operator=complex_diagonal"),
+        *("--set", "reciprocal=true", "--set", "bucket_order=beta"),
+        *("--set", "buffer_partitions=3", "--set", "checkpoint_seconds"),
+    )
     return [
+        Scene("append", append, before=grown, next=tidy),
+        Scene(
+            "append and delete",
+            (*append, "--delete", "{case}/gone.tsv"),
+            before=grown,
+            next=tidy,
+        ),
+        Scene("compact", ("compact", "{out}"), before=grown, next=tidy),
+        Scene("ingest spilled", (SPILLED, "{out}")),
+        Scene("ingest spilled over", (SPILLED, "{out}", *over), before=(ingest,)),
+        # checkpoints after each unit, and fewer, with rows written back in between
+        Scene("embed buffered", (*buffered[:-1], f"{buffered[-1]}=0"), ("--resume",)),
+        Scene("embed seldom", (*buffered[:-1], f"{buffered[-1]}=0.1"), ("--resume",)),
         Scene("ingest", ingest),
-        Scene("ingest over", (*ingest, *over), before=other),
+        Scene("ingest over", (*ingest, *over), before=(other,)),
         Scene("partition", cut),
-        Scene("partition over", (*cut, *over), before=other),
-        Scene("run over", (*ranks, *over), before=other_run, suffix=".parquet"),
+        Scene("partition over", (*cut, *over), before=(other,)),
+        Scene("run over", (*ranks, *over), before=(other_run,), suffix=".parquet"),
         Scene("run csv", ranks, suffix=".csv"),
         Scene("checkpoint", (*ranks, *steps), (*over, "--resume"), suffix=".parquet"),
         Scene("embed", (*embed, *often), ("--resume",)),
-        Scene("embed over", (*embed, *often, *over), before=embed),
+        Scene("embed over", (*embed, *often, *over), before=(embed,)),
         Scene("layers", (*layers, *often), ("--resume",)),
-        Scene("layers over", (*layers, *often, *over), before=layers),
+        Scene("layers over", (*layers, *often, *over), before=(layers,)),
         Scene(
             "export",
             (*export, *over),
-            before=("export", "{case}/erun", "-o", "{out}"),
+            before=(("export", "{case}/erun", "-o", "{out}"),),
             suffix=".npy",
         ),
         Scene("export parquet", export, suffix=".parquet"),
-        Scene("predict over", (*ask, *over), before=ask, suffix=".parquet"),
+        Scene("predict over", (*ask, *over), before=(ask,), suffix=".parquet"),
     ]
 
 
@@ -147,12 +176,24 @@ def inputs_of(world: World) -> dict[str, str]:
     return tree(world.case)
 
 
-def case(world: World, draw: random.Random, verdict: Verdict) -> str:
-    """Kill a command once or a few times, look at what is left, run it again."""
-    scene = draw.choice(scenes())
-    what = f"kills: {scene.name}"
+def case(
+    world: World, draw: random.Random, verdict: Verdict, only: Sequence[str] = ()
+) -> str:
+    """Kill a command once or a few times, look at what is left, run it again.
+
+    Whoever had the old graph open reads on. ``only`` names scenes that are chosen among.
+    """
+    scene = draw.choice([it for it in scenes() if not only or it.name in only])
     stage = _Stage(world, scene)
-    wanted = stage.wanted()
+    with stage.reading() as reader:
+        return _attack(stage, draw, verdict, reader)
+
+
+def _attack(
+    stage: "_Stage", draw: random.Random, verdict: Verdict, reader: "_Reader"
+) -> str:
+    world, scene, wanted = stage.world, stage.scene, stage.wanted()
+    what = f"kills: {scene.name}"
     inputs = inputs_of(world)
     for _ in range(draw.choice((1, 1, 2, 3))):
         place = _kill(stage, draw)
@@ -162,12 +203,19 @@ def case(world: World, draw: random.Random, verdict: Verdict) -> str:
         what += f", {place}"
         left = stage.left()
         verdict.count(f"left_{left}")
+        verdict.count(f"{scene.name}: {left}")
         if left == "damaged" or (left == "none" and scene.before):
             verdict.fault("lost", f"{what}: the output is {left}: {stage.shown()}")
             return what
         if inputs_of(world) != inputs:
             verdict.fault("lost", f"{what}: an input was changed")
             return what
+        if not reader.reads_on():
+            verdict.fault("lost", f"{what}: a reader lost its graph")
+            return what
+        if scene.next is not None and left == "new":
+            break
+    reader.close()
     outcome = stage.run()
     if ending(outcome) is not None or outcome.code:
         said = f"the next run: exit {outcome.code}: {outcome.err[-600:]}"
@@ -182,8 +230,46 @@ def case(world: World, draw: random.Random, verdict: Verdict) -> str:
     return what
 
 
-_known: dict[str, tuple[Any, Any, frozenset[str], int, float]] = {}
-"""By scene: new content, old content, names of a clean end, changes, seconds."""
+_known: dict[str, tuple[Any, Any, frozenset[str], int, float, Any]] = {}
+"""By scene: new content, old content, names of a clean end, changes, seconds, and the
+content at the end."""
+
+
+class _Reader:
+    """A graph that is open while a command is killed, if there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        is_store = path is not None and (path / "graph.json").is_file()
+        self._graph = Graph(path) if is_store and path is not None else None
+        self._sums = self._read()
+
+    def __enter__(self) -> "_Reader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the graph go."""
+        if self._graph is not None:
+            self._graph.close()
+            self._graph = None
+
+    def reads_on(self) -> bool:
+        """Return whether all edges are read as before."""
+        return self._read() == self._sums
+
+    def _read(self) -> Any:
+        graph = self._graph
+        if graph is None:
+            return None
+        sums = [
+            (int(it.src.sum()), int(it.dst.sum()), it.num_edges)
+            for name in graph.manifest.edge_types
+            for i, j in graph.buckets(name)
+            for it in [graph.bucket(name, i, j)]
+        ]
+        return graph.fingerprint, sums
 
 
 class _Stage:
@@ -191,6 +277,7 @@ class _Stage:
 
     def __init__(self, world: World, scene: Scene) -> None:
         self.world, self.scene = world, scene
+        self.then = () if scene.next is None else (scene.next,)
         self.out = world.out / f"new{scene.suffix}"
         if scene.name not in _known:
             _known[scene.name] = self._unbroken()
@@ -204,21 +291,30 @@ class _Stage:
     def _kept(self) -> Path:
         return self.world.folder / f"before {self.scene.name}"
 
-    def _unbroken(self) -> tuple[Any, Any, frozenset[str], int, float]:
-        if self.scene.before is not None:
-            self._expect(forked(self._filled(self.scene.before)))
+    def _unbroken(self) -> tuple[Any, Any, frozenset[str], int, float, Any]:
+        for line in self.scene.before:
+            self._expect(forked(self._filled(line)))
         shutil.copytree(self.world.out, self._kept())
         old = self.content() if self.scene.before else None
-        done = forked(self._filled(self.scene.line))
-        self._expect(done)
-        new, names = self.content(), self.names()
+        with self.reading():  # it looks at the files first, as in the cases
+            done = forked(self._filled(self.scene.line))
+            self._expect(done)
+        new = end = self.content()
+        for line in self.then:
+            self._expect(forked(self._filled(line)))
+            end = self.content()
+        names = self.names()
         self._begin()
         counted = self.world.folder / "counted"
         self._expect(forked(self._filled(self.scene.line), Killer(None, counted)))
         changes = int(counted.read_bytes())
         if self.content() != new:
             raise SystemExit(f"{self.scene.name} does not give the same twice")
-        return new, old, names, changes, done.seconds
+        return new, old, names, changes, done.seconds, end
+
+    def reading(self) -> "_Reader":
+        """Return a reader of the old graph, where the output is one."""
+        return _Reader(self.out if self.scene.before else None)
 
     def _filled(self, line: tuple[str, ...]) -> list[str]:
         return [it.format(case=self.world.case, out=self.out) for it in line]
@@ -234,13 +330,18 @@ class _Stage:
         left = self.out.exists() or self._states().exists()
         if left and is_resumed and self._is_resumable():
             line += [it for it in again if it not in line]
-        elif left:
+        elif left and self.scene.next is None:
             line += [] if "--overwrite" in line else ["--overwrite"]
         return forked(self._filled(tuple(line)), **options)
 
     def run(self) -> Outcome:
-        """Run it to its end."""
-        return self.start()
+        """Run it to its end, where that is not done, and what comes next."""
+        if self.scene.next is None:
+            return self.start()
+        outcome = None if self.left() == "new" else self.start()
+        if outcome is None or not outcome.code:
+            outcome = forked(self._filled(self.scene.next))
+        return outcome
 
     def _states(self) -> Path:
         return self.out.with_name(self.out.name + ".states")
@@ -249,8 +350,8 @@ class _Stage:
         return (self.out / "run.json").exists() or self._states().exists()
 
     def wanted(self) -> Any:
-        """Return what an unbroken run gives."""
-        return _known[self.scene.name][0]
+        """Return what an unbroken run gives, with what comes next."""
+        return _known[self.scene.name][5]
 
     def clean_names(self) -> frozenset[str]:
         """Return the names that an unbroken run leaves."""
@@ -288,7 +389,7 @@ class _Stage:
             return "old"
         if isinstance(found, tuple) and self._is_pair_of(found, old, new):
             return "new"
-        if is_run and self.scene.before is None:
+        if is_run and not self.scene.before:
             return "part"
         return "damaged"
 
@@ -309,7 +410,8 @@ class _Stage:
 def _kill(stage: _Stage, draw: random.Random) -> str | None:
     """Kill the command once; return where, or None if it had ended before."""
     if draw.random() < 0.6:
-        at = draw.randint(1, max(1, stage.changes()))
+        most = max(1, stage.changes())
+        at = draw.randint(max(1, most - _LAST) if draw.random() < 0.5 else 1, most)
         outcome = stage.start(setup=Killer(at))
         place = f"killed at change {at} of {stage.changes()}"
     else:

@@ -18,6 +18,21 @@ _BROKEN: Final = 70
 _MOST_FILES: Final = 100
 
 
+Perform = Callable[[list[str]], int]
+_COMMANDS: dict[str, Perform] = {}
+"""What forks do besides the commands of graphsys."""
+
+
+def command(name: str) -> Callable[[Perform], Perform]:
+    """Have forks do a function by a command's name; it takes the words behind that."""
+
+    def keep(function: Perform) -> Perform:
+        _COMMANDS[name] = function
+        return function
+
+    return keep
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended.
@@ -133,7 +148,8 @@ def _perform(
             setup()
         from graphsys.cli.main import main
 
-        code = main(arguments)
+        own = _COMMANDS.get(arguments[0])
+        code = own(arguments[1:]) if own else main(arguments)
         sys.stdout.flush()
     except BaseException:
         traceback.print_exc()

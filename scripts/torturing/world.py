@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from graphsys.storage import EdgeChunk, NodeChunk, Source
 from torturing.judge import digest, facts
-from torturing.processes import Outcome, forked
+from torturing.processes import Outcome, command, forked
 
 ALGORITHMS: Final = (
     "pagerank",
@@ -44,6 +45,37 @@ _LAYERS: Final = ("--set", "fanouts=[3,3]", "--set", "batch_size=32", "--set", "
 _NODES: Final = 240
 STORES: Final = ("plain", "words", "groups")
 RUNS: Final = ("erun", "nrun")
+
+
+SPILLED: Final = "ingest-spilled"
+"""A command of the worlds alone: an ingest under the least budget."""
+
+
+class Many(Source):
+    """Weighted edges between sparse ids, so many that they spill."""
+
+    name = "many"
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        rng = np.random.default_rng(8)
+        for _ in range(8):
+            src, dst = rng.integers(0, 200_000, (2, 100_000)) * 10**12
+            yield EdgeChunk(src=src, dst=dst, columns={"weight": rng.random(100_000)})
+
+
+@command(SPILLED)
+def ingest_spilled(arguments: list[str]) -> int:
+    """Do :data:`SPILLED`: ``OUT [--overwrite]``."""
+    from graphsys.core.errors import GraphsysError
+    from graphsys.storage import ingest
+
+    out, *how = arguments
+    try:
+        ingest(Many(), out, memory="16MiB", partitions=3, overwrite=bool(how))
+    except GraphsysError as err:
+        print(f"error: {err}", file=sys.stderr)
+        return 2
+    return 0
 
 
 class Groups(Source):
@@ -149,8 +181,12 @@ class World:
         """Where outputs go, empty at the start of a case."""
         return self.folder / "out"
 
-    def build(self) -> None:
-        """Make everything in this process, so that its forks have it compiled."""
+    def build(self, *, has_answers: bool = True) -> None:
+        """Make everything in this process, so that its forks have it compiled.
+
+        Args:
+            has_answers: Ask every verb, too.
+        """
         shutil.rmtree(self.folder, ignore_errors=True)
         self.case.mkdir(parents=True)
         self.out.mkdir()
@@ -161,16 +197,9 @@ class World:
             ingest(Groups(), self.case / "groups", partitions=2)
         self._in_process("ingest", *plain_edges(self.case), "-o", str(self.case / "plain"))
         texts = [str(self.case / f"{name}.txt") for name in ("train", "valid", "test")]
-        self._in_process(
-            "ingest",
-            *texts,
-            "--format",
-            "triples",
-            "--partitions",
-            "2",
-            "-o",
-            str(self.case / "words"),
-        )
+        for name, parts in (("words", "2"), ("parted", "6")):
+            how = ("--format", "triples", "--partitions", parts)
+            self._in_process("ingest", *texts, *how, "-o", str(self.case / name))
         for store, run, verb in (
             ("words", "erun", "train embedding"),
             ("groups", "nrun", "train gnn"),
@@ -178,6 +207,8 @@ class World:
             line = next(it for it in verbs_of(store) if it.name == verb)
             self._in_process(*self.line(line, store, self.case / run))
         shutil.copytree(self.case, self.folder / "whole")
+        if not has_answers:
+            return
         for name in (*STORES, *RUNS):
             self.restore()
             for verb in verbs_of(name):
@@ -263,12 +294,15 @@ def plain_edges(folder: Path, name: str = "edges") -> list[str]:
 
 def _write_texts(folder: Path) -> None:
     draw = random.Random(11)
-    for name, size in (("edges", 1500), ("others", 1700)):
+    for name, size in (("edges", 1500), ("others", 1700), ("more", 400), ("tidy", 10)):
         lines = [
             "\t".join(str(draw.randrange(_NODES)) for _ in range(3)) + ".5\n"
             for _ in range(size)
         ]
         (folder / f"{name}.tsv").write_text("".join(lines))
+    known = (folder / "edges.tsv").read_text().splitlines()[:200]
+    gone = dict.fromkeys("\t".join(line.split("\t")[:2]) for line in known)
+    (folder / "gone.tsv").write_text("\n".join(gone) + "\n")
     for name, size in (("train", 1200), ("valid", 80), ("test", 80)):
         lines = [
             f"w{draw.randrange(_NODES)}\t{draw.choice(('likes', 'knows', 'is'))}"

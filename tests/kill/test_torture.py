@@ -31,6 +31,36 @@ def torture(state: Path, *arguments: str) -> dict[str, Any]:
     return {**found, "totals": told["totals"]}
 
 
+@pytest.mark.kill
+def test_killed_writers_leave_the_old_the_new_or_what_can_be_gone_on_from(
+    tmp_path: Path,
+) -> None:
+    """Of appends, ingests that spill, and trainings with a buffer; all end as unbroken."""
+    scenes = {
+        "append": ("append", "append and delete", "compact"),
+        "ingest": ("ingest spilled", "ingest spilled over"),
+        "embed": ("embed buffered", "embed seldom"),
+    }
+    chosen = [word for names in scenes.values() for it in names for word in ("--scene", it)]
+    found = torture(tmp_path / "state", *chosen, "--cases", "20", "--seed", "7")
+    figures = found["rows"][0]["attacks"]["kills"]
+    left = {
+        kind: {
+            state: sum(figures.get(f"{name}: {state}", 0) for name in names)
+            for state in ("old", "new", "part", "none")
+        }
+        for kind, names in scenes.items()
+    }
+    assert sum(left["append"].values()) >= 6
+    assert left["append"]["old"] > 0
+    assert left["append"]["new"] > 0
+    assert left["append"]["none"] == left["append"]["part"] == 0
+    assert sum(left["ingest"].values()) >= 5
+    assert left["ingest"]["part"] == 0
+    assert sum(left["embed"].values()) >= 5
+    assert left["embed"]["part"] > 0
+
+
 @pytest.mark.slow
 @pytest.mark.kill
 def test_kills_and_damage_lose_nothing_and_go_on_where_they_ended(tmp_path: Path) -> None:

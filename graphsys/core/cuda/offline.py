@@ -37,6 +37,7 @@ class KernelReport:
         spill_bytes: Bytes of registers spilled to memory, stores and loads.
         instructions: How many it has by kind, where that was asked for and could be said.
         lines: The same by the user's ``file:line``; what is the engine's own under ``""``.
+        warps: Warps per block, where the kernel is compiled for so many.
     """
 
     name: str
@@ -46,6 +47,23 @@ class KernelReport:
     spill_bytes: int
     instructions: dict[str, int] | None = None
     lines: dict[str, dict[str, int]] | None = None
+    warps: int | None = None
+
+    @classmethod
+    def of(cls, name: str, text: str, **facts: Any) -> "KernelReport":
+        """Return what ``ptxas -v`` printed, and what is known besides."""
+
+        def amount(pattern: str) -> int:
+            return sum(int(found) for found in re.findall(pattern, text))
+
+        facts.setdefault("shared_bytes", amount(r"(\d+) bytes smem"))
+        return cls(
+            name=name,
+            registers=amount(r"Used (\d+) registers"),
+            stack_bytes=amount(r"(\d+) bytes stack frame"),
+            spill_bytes=amount(r"(\d+) bytes spill (?:stores|loads)"),
+            **facts,
+        )
 
 
 def find_ptxas() -> str:
@@ -167,14 +185,4 @@ def assemble(ptxas: str, name: str, path: Path) -> KernelReport:
     text = done.stdout + done.stderr
     if done.returncode:
         raise RuntimeError(f"ptxas refuses {name}: {text.strip()[:500]}")
-
-    def amount(pattern: str) -> int:
-        return sum(int(found) for found in re.findall(pattern, text))
-
-    return KernelReport(
-        name=name,
-        registers=amount(r"Used (\d+) registers"),
-        shared_bytes=amount(r"(\d+) bytes smem"),
-        stack_bytes=amount(r"(\d+) bytes stack frame"),
-        spill_bytes=amount(r"(\d+) bytes spill (?:stores|loads)"),
-    )
+    return KernelReport.of(name, text)

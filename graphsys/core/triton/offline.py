@@ -8,35 +8,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.cuda.offline import KernelReport
 from graphsys.core.errors import MissingDependencyError
 
 CAPABILITY = 90
 """Hopper."""
-
-
-@dataclass(frozen=True, slots=True)
-class TritonKernelReport:
-    """What ``ptxas`` says of one kernel.
-
-    Attributes:
-        name: The kernel.
-        registers: Registers per thread.
-        shared_bytes: Shared memory per block.
-        stack_bytes: Stack per thread.
-        spill_bytes: Bytes of registers spilled to memory, stores and loads.
-        warps: Warps per block.
-    """
-
-    name: str
-    registers: int
-    shared_bytes: int
-    stack_bytes: int
-    spill_bytes: int
-    warps: int
 
 
 class _Driver:
@@ -77,20 +56,15 @@ def compiling_offline() -> Iterator[None]:
 
 def compile_one(
     kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any
-) -> TritonKernelReport:
+) -> KernelReport:
     """Compile a kernel for the arguments of a launch, within :func:`compiling_offline`."""
     compiled = kernel.warmup(*arguments, grid=grid, **options)
     text = _assemble(kernel.__name__, compiled.asm["ptx"])
 
-    def amount(pattern: str) -> int:
-        return sum(int(n) for n in re.findall(pattern, text))
-
-    return TritonKernelReport(
-        name=kernel.__name__,
-        registers=amount(r"Used (\d+) registers"),
+    return KernelReport.of(
+        kernel.__name__,
+        text,
         shared_bytes=int(compiled.metadata.shared),
-        stack_bytes=amount(r"(\d+) bytes stack frame"),
-        spill_bytes=amount(r"(\d+) bytes spill (?:stores|loads)"),
         warps=int(compiled.metadata.num_warps),
     )
 

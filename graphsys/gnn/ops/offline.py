@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsys.core.triton.offline import TritonKernelReport, compile_one, compiling_offline
+from graphsys.core.cuda.offline import KernelReport
+from graphsys.core.triton.offline import compile_one, compiling_offline
 from graphsys.gnn.ops import functional as ours
 from graphsys.gnn.ops.adjacency import DeviceSparseRows, SparseRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialRows
@@ -30,7 +31,7 @@ def compile_kernels(
     *,
     count: int | None = None,
     is_aligned: bool = True,
-) -> dict[str, TritonKernelReport]:
+) -> dict[str, KernelReport]:
     """Compile all kernels for one shape of rows.
 
     Args:
@@ -49,7 +50,7 @@ def compile_kernels(
         MissingDependencyError: Triton is not installed.
     """
     dtype = getattr(torch, precision)
-    found: dict[str, TritonKernelReport] = {}
+    found: dict[str, KernelReport] = {}
 
     def given(argument: Any) -> Any:
         if isinstance(argument, torch.Tensor) and not is_aligned:

@@ -80,7 +80,9 @@ def remove_unlisted_deltas(path: Path, manifest: Manifest) -> None:
     folder = path / delta_folder(manifest.generation, 0)
     known = {str(delta.number) for delta in manifest.deltas}
     for entry in folder.parent.iterdir() if folder.parent.is_dir() else ():
-        if entry.is_dir() and not entry.is_symlink() and entry.name not in known:
+        if entry.name in known:
+            ownership.unclaim(entry)  # of a writer that was killed as it had committed
+        elif entry.is_dir() and not entry.is_symlink():
             if entry.name.isdigit() and not ownership.strangers(entry, is_delta_part):
                 ownership.claim(entry)
             ownership.remove_claimed(entry, is_delta_part)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.core.triton.offline import TritonKernelReport, compile_one, compiling_offline
+from graphsys.core.cuda.offline import KernelReport
+from graphsys.core.triton.offline import compile_one, compiling_offline
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.spec.operators import operator_of
 from graphsys.embedding.training.cuda.operands import (
@@ -35,7 +36,7 @@ def compile_step(
     is_bfloat16: bool,
     count: int = _LENGTH,
     is_aligned: bool = True,
-) -> list[TritonKernelReport]:
+) -> list[KernelReport]:
     """Compile every kernel that training with these settings starts.
 
     Args:
@@ -55,7 +56,7 @@ def compile_step(
 
     dtype = torch.bfloat16 if is_bfloat16 else torch.float32
     dim = config.dim
-    found: list[TritonKernelReport] = []
+    found: list[KernelReport] = []
 
     def keep(*launch: Any, **options: Any) -> None:
         found.append(compile_one(*launch, **options))

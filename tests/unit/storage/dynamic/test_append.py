@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from graphsys.core import ownership
 from graphsys.core.errors import ConfigError, InputError, InvalidGraphError, StoreBusyError
 from graphsys.core.types import EdgeType
 from graphsys.engine.topology import Topology
@@ -468,3 +469,17 @@ def test_info_suggests_to_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "2 deltas and 2 changed edges beside 5 are merged" in details(store)["advice"]
     compact(store).graph.close()
     assert "advice" not in details(store)
+
+
+def test_the_claim_of_a_writer_killed_as_it_had_committed_goes_with_the_next(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "g"
+    make_store(store, edge_chunk([(1, 2)])).graph.close()
+    add(store, edge_chunk([(2, 3)])).graph.close()
+    (delta,) = store.glob("gen-*/deltas/1")
+    ownership.claim(delta)
+    add(store, edge_chunk([(3, 4)])).graph.close()
+    assert not ownership.is_claimed(delta)
+    with Graph(store) as graph:
+        assert pairs_of(graph) == Counter([(1, 2), (2, 3), (3, 4)])
