@@ -18,12 +18,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.__main__ import case_names
 from bench.output import refuse_dirty_tree
 from bench.staleness import MEASURED, RESULTS, ROOT, SHARE, case_of, changed_since, runs_of
 
 _RENAMED = {
     "scripts/cuda_registers_embedding": "scripts/cuda_registers embedding",
     "scripts/cuda_registers_gnn": "scripts/cuda_registers gnn",
+    **{f"scripts/bench/{it}": f"scripts/bench/run {it}" for it in case_names()},
+    "scripts/bench/run": "scripts/bench/run",
 }
 """What programs that older results state are called now."""
 _FOLDERS = ("--folder", "--state")

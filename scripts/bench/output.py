@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bench.harness import Row, Runs
 
 _PLACE = re.compile(r"([ =,])/[^ ,]+")
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
 STAMP = ("command", "commit", "date", "hardware", "load_average")
 """What every row of a result states, or all of them together in ``machine``."""

@@ -1,6 +1,6 @@
 """What a short training reaches on the demo graph; the big graphs are run by script.
 
-``scripts/bench/quality_embedding`` trains FB15k-237 and WN18RR; its figures are committed.
+``scripts/bench/run quality_embedding`` trains FB15k-237 and WN18RR; figures are committed.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What programs without a suffix import is there: no type checker reads these."""
+"""What programs and benchmarks import is there: no type checker reads these."""
 
 import ast
 import importlib
@@ -8,8 +8,12 @@ import pytest
 
 from tests.conftest import ROOT
 
+CASES = [*ROOT.glob("scripts/bench/cases/*.py"), *ROOT.glob("scripts/torturing/*.py")]
+
 
 def is_python(path: Path) -> bool:
+    if path in CASES:
+        return True
     if path.suffix or not path.is_file():
         return False
     return b"python" in path.read_bytes().partition(b"\n")[0]

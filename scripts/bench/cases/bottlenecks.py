@@ -4,7 +4,7 @@ The paper's twelve graph applications, as vertex programs, and four controls tha
 graph work, each profiled at level L1: kernel launches and the work of each, lanes at work
 by mapping, variation of warps and CTAs, balance of SMs, coalescing and conflicts. Seconds
 are those of the supersteps on this CPU; nothing here ran on a GPU. The figures of each run
-are kept beside its times; ``scripts/bench/bottlenecks_table`` prints them as tables.
+are kept beside its times; ``scripts/bench/run bottlenecks_table`` prints them as tables.
 
 Two applications differ from the paper's: APSP is SSSP from four sources, and survey
 propagation is belief propagation, whose messages travel the same way.

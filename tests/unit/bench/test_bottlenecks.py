@@ -33,7 +33,7 @@ def test_a_control_is_profiled_as_a_graph_is(bench: Any) -> None:
 
 
 def test_tables_have_a_row_for_every_run(bench: Any) -> None:
-    tables = bench("bench.bottlenecks_table").tables
+    tables = bench("bench.cases.bottlenecks_table").tables
     graph = {
         "kernel_invocations": 20.0,
         "supersteps": 9.0,
@@ -55,7 +55,7 @@ def test_tables_have_a_row_for_every_run(bench: Any) -> None:
 def test_the_committed_page_is_that_of_the_committed_results(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = bench("bench.bottlenecks_table")
+    script = bench("bench.cases.bottlenecks_table")
     page = script.PAGE.read_text()
     files = {name: getattr(script, name) for name in ("PAGE", "PICTURE", "SWEEP_PICTURE")}
     for name, file in files.items():
@@ -72,7 +72,7 @@ def test_the_committed_page_is_that_of_the_committed_results(
         ("run", "bottlenecks"),
         ("run", "schedulers"),
         ("run", "instructions"),
-        ("bottlenecks_table", "--document"),
+        ("run", "bottlenecks_table"),
     ]
 
 
@@ -90,7 +90,7 @@ def test_the_sweep_is_told_from_the_smallest_to_the_largest(bench: Any) -> None:
         (f"PR, road-1e{k}, x", {"entries": 10.0**k, "kernel_invocations": k * 1.0})
         for k in (6, 4, 5)
     ]
-    text = bench("bench.bottlenecks_table").sweep(runs)
+    text = bench("bench.cases.bottlenecks_table").sweep(runs)
     assert text[2] == "| launches | road | 4 / 5 / 6 | 1 |"
 
 
@@ -124,7 +124,7 @@ def test_inputs_up_to_1e8_edges_are_known(bench: Any, tmp_path: Path) -> None:
 
 
 def test_kinds_of_graphs_may_have_different_sizes(bench: Any) -> None:
-    script = bench("bench.bottlenecks_table")
+    script = bench("bench.cases.bottlenecks_table")
     rows = [
         (
             f"BFS, {kind}-1e{size}, 1M edges",

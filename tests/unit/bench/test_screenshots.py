@@ -17,7 +17,7 @@ from tests.unit.analysis.test_page import report_of_many
 def shots(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the script's module."""
     monkeypatch.syspath_prepend(ROOT / "scripts")
-    return importlib.import_module("bench.screenshots")
+    return importlib.import_module("bench.cases.screenshots")
 
 
 def size_of(picture: Path) -> tuple[int, int]:
@@ -29,7 +29,7 @@ def size_of(picture: Path) -> tuple[int, int]:
 def test_pictures_are_no_older_than_the_page(shots: Any) -> None:
     kept = json.loads(shots.RECORD.read_text())
     assert kept["sources"] == shots.sources(), (
-        "the page has changed: take its pictures anew by scripts/bench/screenshots"
+        "the page has changed: take its pictures anew by scripts/bench/run screenshots"
     )
     assert "graphsys/analysis/templates/report.html" in kept["sources"]
     files = {path.name: shots.checksum(path) for path in shots.PAGES.glob("*.png")}

@@ -19,7 +19,7 @@ Rows = list[tuple[str, dict[str, float]]]
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return what imports modules of the study, as scripts/bench/bottlenecks_table does."""
+    """Return what imports modules of the study, as the case bottlenecks_table does."""
     monkeypatch.syspath_prepend(ROOT / "scripts")
     return lambda name: importlib.import_module(f"bench.study.{name}")
 

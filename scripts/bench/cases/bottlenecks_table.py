@@ -43,7 +43,7 @@ MEMORY = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print the tables of the file that is named, or of the newest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, nargs="?", help="the newest result by default")
@@ -86,7 +86,7 @@ def document(result: dict[str, Any], name: str) -> str:
         "# The twelve applications study",
         "",
         "Written by `scripts/bench/bottlenecks`, which runs both cases and then",
-        f"`scripts/bench/bottlenecks_table --document`, from `{name}`",
+        f"`scripts/bench/run bottlenecks_table --document`, from `{name}`",
         f"(`{machine['command']}`, commit {machine['commit']}, {machine['date']})",
         f"`{schedulers.newest_name()}` (caches, stalls, schedulers) and",
         f"`{mix.newest_name()}` (machine code);",
@@ -234,7 +234,3 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return [f"| {' | '.join(line)} |" for line in lines]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

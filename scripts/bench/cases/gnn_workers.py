@@ -1,19 +1,18 @@
-#!/usr/bin/env python3
 """Train a network by one process and by workers of a cluster: accuracy, bytes, efficiency.
 
-    .venv/bin/python -P scripts/bench/gnn_workers [--seeds 1,2,3] [--workers 2,4]
+    scripts/bench/run gnn_workers [--seeds 1,2,3] [--workers 2,4]
         [--folder FOLDER] [--owners] [--set key=value]... [--save]
 
 Trains on Cora (files in FOLDER, by default those of ../shared/data/planetoid, else
 downloaded), alone with 2 threads and by workers, with gradients as they are and in 8 bits,
 one after the other for each seed. Efficiency is the time of an epoch alone over that of the
 workers, start-up and evaluation apart, within a seed's round; with more workers than
-processors it says what sharing them costs. Exit code 1 where the mean accuracy of workers is
-further from one process's than twice the largest spread of seeds.
---owners compares, instead of gradients, who reads rows and features: each worker from the
-store, or their owners, without a cache, and with a cache of nodes by degree and of the latest
-ones (2 MB, an eighth of the features); the table has bytes a batch and the cache's hit rate.
---save writes results/gnn_workers_<hardware>_<yyyymm>.json, with --owners gnn_owners_....
+processors it says what sharing them costs. Exit code 1 where the mean accuracy of workers
+is further from one process's than twice the largest spread of seeds. --owners compares,
+instead of gradients, who reads rows and features: each worker from the store, or their
+owners, without a cache, and with a cache of nodes by degree and of the latest ones (2 MB,
+an eighth of the features); the table has bytes a batch and the cache's hit rate. --save
+writes results/gnn_workers_<hardware>_<yyyymm>.json, with --owners gnn_owners_....
 """
 
 import argparse
@@ -25,25 +24,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
+from bench import output
+from bench.__main__ import describe_run
+from graphsys import gnn
+from graphsys.core.machine import describe_machine
+from graphsys.datasets import recipes
+from graphsys.distributed import Cluster, train_gnn
 
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from graphsys import gnn  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.datasets import recipes  # noqa: E402
-from graphsys.distributed import Cluster, train_gnn  # noqa: E402
-
-SHARED = SCRIPTS.parent.parent / "shared" / "data" / "planetoid"
+SHARED = output.ROOT.parent / "shared" / "data" / "planetoid"
 SETTINGS = [
-    "model=sage", "dim=64", "fanouts=[10,10]", "batch_size=70", "epochs=60", "dropout=0.5",
-    "weight_decay=5e-4", "eval_every=10", "checkpoint_seconds=3600",
+    "model=sage",
+    "dim=64",
+    "fanouts=[10,10]",
+    "batch_size=70",
+    "epochs=60",
+    "dropout=0.5",
+    "weight_decay=5e-4",
+    "eval_every=10",
+    "checkpoint_seconds=3600",
 ]
 Ways = dict[str, list[str]]
-COMPRESSIONS: Ways = {
-    how: [f"gradient_compression={how}"] for how in ("none", "int8")
-}
+COMPRESSIONS: Ways = {how: [f"gradient_compression={how}"] for how in ("none", "int8")}
 PLACES: Ways = {
     "store": [],
     "owners": ["sample_at=owners"],
@@ -51,7 +52,10 @@ PLACES: Ways = {
     "owners, lru": ["sample_at=owners", "cache=lru", "cache_memory=2MB"],
 }
 READ = (
-    "row_bytes_per_batch", "feature_bytes_per_batch", "far_row_share", "far_input_share",
+    "row_bytes_per_batch",
+    "feature_bytes_per_batch",
+    "far_row_share",
+    "far_input_share",
     "far_cache_hit_rate",
 )
 
@@ -129,19 +133,21 @@ def means_of(
     for number, how in trainings(workers, ways):
         own = [r for r in rows if (r["workers"], r[name]) == (number, how)]
         reached = [r["accuracy"] for r in own]
-        found.append({
-            "workers": number,
-            name: how,
-            "accuracy": round(statistics.mean(reached), 4),
-            "accuracy_spread": round(max(reached) - min(reached), 4),
-            "efficiency": round(statistics.median(r["efficiency"] for r in own), 3),
-            "allreduce_bytes_per_step": own[0]["allreduce_bytes_per_step"],
-            **{key: round(statistics.mean(r[key] for r in own), 3) for key in READ},
-        })
+        found.append(
+            {
+                "workers": number,
+                name: how,
+                "accuracy": round(statistics.mean(reached), 4),
+                "accuracy_spread": round(max(reached) - min(reached), 4),
+                "efficiency": round(statistics.median(r["efficiency"] for r in own), 3),
+                "allreduce_bytes_per_step": own[0]["allreduce_bytes_per_step"],
+                **{key: round(statistics.mean(r[key] for r in own), 3) for key in READ},
+            }
+        )
     return found
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--workers", default="2,4")
@@ -149,11 +155,11 @@ def main() -> int:
     parser.add_argument("--owners", action="store_true")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
     workers = [int(n) for n in options.workers.split(",")]
-    command = " ".join(["scripts/bench/gnn_workers", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run gnn_workers", *arguments])
     rows: list[dict[str, Any]] = []
     ways = PLACES if options.owners else COMPRESSIONS
     asked = (options.seeds.split(","), workers, ways, options.folder, options.overrides)
@@ -165,14 +171,13 @@ def main() -> int:
     if options.save:
         machine = describe_run(describe_machine(Path.cwd()), [])
         output.keep_record(
-            "gnn_owners" if options.owners else "gnn_workers", rows,
+            "gnn_owners" if options.owners else "gnn_workers",
+            rows,
             machine=machine | {"command": command},
-            settings=SETTINGS, overrides=options.overrides, means=means,
+            settings=SETTINGS,
+            overrides=options.overrides,
+            means=means,
         )
     noise = 2 * max(row["accuracy_spread"] for row in means)
     alone = means[0]["accuracy"]
     return 0 if all(abs(row["accuracy"] - alone) <= noise for row in means) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,7 +9,7 @@ from bench.billion_steps import STEPS
 from bench.output import RESULTS
 from graphsys.core.memory import parse_bytes
 
-PAGE = Path(__file__).resolve().with_name("BILLION.md")
+PAGE = RESULTS.parent / "BILLION.md"
 MARKS = {
     name: (f"<!-- {name} -->\n", f"<!-- end of {name} -->") for name in ("tables", "verbs")
 }
@@ -133,11 +133,11 @@ def _row(*cells: str) -> list[str]:
     return [f"| {' | '.join(cells)} |"]
 
 
-def main() -> None:
+def main(arguments: list[str]) -> int:
     """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.name}")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     page = PAGE.read_text()
     for what, make, case in (
         ("tables", tables, "billion"),
@@ -156,7 +156,3 @@ def main() -> None:
 def _date(path: Path) -> str:
     """Return when a result's last row was measured."""
     return str(max(row["date"] for row in json.loads(path.read_text())["rows"]))
-
-
-if __name__ == "__main__":
-    main()

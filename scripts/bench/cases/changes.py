@@ -1,17 +1,15 @@
-#!/usr/bin/env python3
 """Predict the links of the next snapshot: normal changes and bursts, three seeds.
 
-    .venv/bin/python -P scripts/bench/changes [--seeds 1,2,3] [--only PRESET]...
+    scripts/bench/run changes [--seeds 1,2,3] [--only PRESET]...
         [--folder FOLDER] [--set key=value]... [--save]
 
-Trains the presets on CollegeMsg (its file in FOLDER, by default ../shared/data/CollegeMsg, or
-$GRAPHSYS_SHARED/data/CollegeMsg):
-AliGraph's Evolving GNN beside static GraphSAGE and the recency heuristic. 70 % of the
-messages train, 15 valid, 15 test, in order of time, in snapshots of batch_size; what is
-said of a snapshot rests on those before it. Its links, and for each a pair of the same
-source and kind that is none, are told apart; thresholds are chosen on valid. A link is a
-burst where its ends neither met before nor had a partner in common. --save writes
-results/changes_<hardware>_<yyyymm>.json.
+Trains the presets on CollegeMsg (its file in FOLDER, by default ../shared/data/CollegeMsg,
+or $GRAPHSYS_SHARED/data/CollegeMsg): AliGraph's Evolving GNN beside static GraphSAGE and
+the recency heuristic. 70 % of the messages train, 15 valid, 15 test, in order of time, in
+snapshots of batch_size; what is said of a snapshot rests on those before it. Its links, and
+for each a pair of the same source and kind that is none, are told apart; thresholds are
+chosen on valid. A link is a burst where its ends neither met before nor had a partner in
+common. --save writes results/changes_<hardware>_<yyyymm>.json.
 """
 
 import argparse
@@ -24,19 +22,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
+from bench import output
+from bench.__main__ import describe_run
+from bench.load import LoadMeter
+from graphsys import gnn, ingest
+from graphsys.core.machine import describe_machine
 
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from bench.load import LoadMeter  # noqa: E402
-from graphsys import gnn, ingest  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-
-ROOM = Path(os.environ.get("GRAPHSYS_SHARED", SCRIPTS.parent.parent / "shared"))
+ROOM = Path(os.environ.get("GRAPHSYS_SHARED", output.ROOT.parent / "shared"))
 SHARED = ROOM / "data" / "CollegeMsg"
 PRESETS = (
-    "evolving-collegemsg", "sage-changes-collegemsg", "recency-changes-collegemsg",
+    "evolving-collegemsg",
+    "sage-changes-collegemsg",
+    "recency-changes-collegemsg",
 )
 KINDS = ("normal", "burst")
 FIGURES = ("f1_micro", "f1_macro", "roc_auc")
@@ -93,18 +90,18 @@ def table_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: -row["all_f1_macro"])
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", choices=PRESETS, action="append")
     parser.add_argument("--folder", type=Path, default=SHARED)
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
     seeds = [int(seed) for seed in options.seeds.split(",")]
-    command = " ".join(["scripts/bench/changes", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run changes", *arguments])
     rows: list[dict[str, Any]] = []
     chosen = options.only or list(PRESETS)
     for row in rows_of(options.folder, seeds, chosen, options.overrides):
@@ -116,11 +113,10 @@ def main() -> int:
     if options.save:
         machine = describe_run(describe_machine(Path.cwd()), [])
         output.keep_record(
-            "changes", rows, machine=machine | {"command": command},
-            overrides=options.overrides, table=table,
+            "changes",
+            rows,
+            machine=machine | {"command": command},
+            overrides=options.overrides,
+            table=table,
         )
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,35 +1,30 @@
-#!/usr/bin/env python3
 """Time exchanges of parameters with several servers, and fit the model that chooses one.
 
-    .venv/bin/python -P scripts/bench/parameter_servers [--megabytes 4,32,128]
+    scripts/bench/run parameter_servers [--megabytes 4,32,128]
         [--workers 2,4] [--dim 100] [--rounds 5] [--save]
 
 Tables of a type with one partition (rows of --dim numbers and their states) are at 1, 2 and
-4 servers, actors of Ray on this machine; all workers exchange at once, an eighth of the rows
-changed by each, as `train embedding --cluster` times them before it chooses. Figures are
-medians of the rounds, each of which starts servers anew. --save writes
+4 servers, actors of Ray on this machine; all workers exchange at once, an eighth of the
+rows changed by each, as `train embedding --cluster` times them before it chooses. Figures
+are medians of the rounds, each of which starts servers anew. --save writes
 results/parameter_servers_<hardware>_<yyyymm>.json.
 """
 
 import argparse
 import json
 import statistics
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.distributed import Cluster  # noqa: E402
-from graphsys.distributed.cluster import connected  # noqa: E402
-from graphsys.distributed.embedding.worker_pool import exchange_model  # noqa: E402
-from graphsys.distributed.embedding.split_servers import ExchangeModel  # noqa: E402
+from bench import output
+from bench.__main__ import describe_run
+from graphsys.core.machine import describe_machine
+from graphsys.distributed import Cluster
+from graphsys.distributed.cluster import connected
+from graphsys.distributed.embedding.split_servers import ExchangeModel
+from graphsys.distributed.embedding.worker_pool import exchange_model
 
 
 def measured(megabytes: int, workers: int, dim: int, rounds: int) -> dict[str, Any]:
@@ -43,25 +38,31 @@ def measured(megabytes: int, workers: int, dim: int, rounds: int) -> dict[str, A
     every = {n: [model.measured[n] for model in models] for n in models[0].measured}
     model = ExchangeModel({n: statistics.median(times) for n, times in every.items()})
     return {
-        "megabytes": megabytes, "workers": workers, "nodes": nodes, "dim": dim,
-        "seconds": every, "median_s": model.measured, "fixed_s": model.fixed_s,
-        "shared_s": model.shared_s, "call_s": model.call_s,
+        "megabytes": megabytes,
+        "workers": workers,
+        "nodes": nodes,
+        "dim": dim,
+        "seconds": every,
+        "median_s": model.measured,
+        "fixed_s": model.fixed_s,
+        "shared_s": model.shared_s,
+        "call_s": model.call_s,
         "best": model.best(max(workers, *model.measured)),
         "best_of_each_round": [it.best(max(workers, *it.measured)) for it in models],
     }
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--megabytes", default="4,32,128")
     parser.add_argument("--workers", default="2,4")
     parser.add_argument("--dim", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join(["scripts/bench/parameter_servers", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run parameter_servers", *arguments])
     rows: list[dict[str, Any]] = []
     with connected(Cluster.parse("local:2")):
         for megabytes in map(int, options.megabytes.split(",")):
@@ -75,7 +76,3 @@ def main() -> int:
             "parameter_servers", rows, machine=machine | {"command": command}
         )
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """What a cache of important nodes' neighbors would save of the index's page reads.
 
-    .venv/bin/python -P scripts/bench/neighbor_cache [--scale 20] [--batches 40] [--save]
+    scripts/bench/run neighbor_cache [--scale 20] [--batches 40] [--save]
 
 Samples a stored R-MAT graph, notes which pages of the mapped index each draw reads, and
 replays them against memory of an eighth, a quarter and half of the index: all of it page
@@ -16,7 +15,6 @@ results/neighbor_cache_<hardware>_<yyyymm>.json.
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,23 +23,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from bench.cases.gnn_inputs import BATCH_SIZE, seeds_with_edges  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.datasets.generators import rmat  # noqa: E402
-from graphsys.kernels.jit import jit  # noqa: E402
-from graphsys.sampling import (  # noqa: E402
+from bench import output
+from bench.__main__ import describe_run
+from bench.cases.gnn_inputs import BATCH_SIZE, seeds_with_edges
+from graphsys.core.machine import describe_machine
+from graphsys.datasets.generators import rmat
+from graphsys.kernels.jit import jit
+from graphsys.sampling import (
     NeighborSampler,
     degree_scores,
     importance_scores,
     rows_of,
 )
-from graphsys.sampling.adjacency import NeighborRows  # noqa: E402
-from graphsys.storage import Graph, ingest  # noqa: E402
+from graphsys.sampling.adjacency import NeighborRows
+from graphsys.storage import Graph, ingest
 
 Ints = npt.NDArray[np.int64]
 FANOUTS = (5, 10, 15)
@@ -159,29 +154,41 @@ def replay(graph: Graph, num_batches: int) -> list[dict[str, Any]]:
         memory = int(fraction * num_pages * PAGE)
         alone = misses(none, memory)
         reads = len(pages) - begin
-        found.append({"memory": fraction, "cached": "no rows", "pages_read": alone,
-                      "hit_rate": 1 - alone / reads, "reads": reads})
+        found.append(
+            {
+                "memory": fraction,
+                "cached": "no rows",
+                "pages_read": alone,
+                "hit_rate": 1 - alone / reads,
+                "reads": reads,
+            }
+        )
         for name, score in scores.items():
             for share in SHARES:
                 is_cached = chosen_rows(score, degrees, int(share * memory))
                 count = misses(is_cached, memory - int(share * memory))
                 found.append(
-                    {"memory": fraction, "cached": name, "share": share, "pages_read": count,
-                     "of_no_rows": round(count / alone, 3),
-                     "row_hit_rate": float(is_cached[owners[begin:]].mean())}
+                    {
+                        "memory": fraction,
+                        "cached": name,
+                        "share": share,
+                        "pages_read": count,
+                        "of_no_rows": round(count / alone, 3),
+                        "row_hit_rate": float(is_cached[owners[begin:]].mean()),
+                    }
                 )
     return found
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--batches", type=int, default=40)
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join(["scripts/bench/neighbor_cache", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run neighbor_cache", *arguments])
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="neighbors-") as name:
         for order in ("degree", "original"):
@@ -192,13 +199,13 @@ def main() -> int:
                     print(json.dumps(rows[-1]), flush=True)
         machine = describe_run(describe_machine(Path(name)), [])
     if options.save:
-        settings = {"scale": options.scale, "edge_factor": EDGE_FACTOR,
-                    "fanouts": FANOUTS, "batch_size": BATCH_SIZE,
-                    "batches": options.batches}
+        settings = {
+            "scale": options.scale,
+            "edge_factor": EDGE_FACTOR,
+            "fanouts": FANOUTS,
+            "batch_size": BATCH_SIZE,
+            "batches": options.batches,
+        }
         machine |= {"command": command}
         output.keep_record("neighbor_cache", rows, machine=machine, settings=settings)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.output import RESULTS
 
-PAGE = Path(__file__).resolve().parent / "pages" / "partitioners.md"
+PAGE = RESULTS.parent / "pages" / "partitioners.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"
 COLUMNS = {
     "cut": ("edge_cut", ".3f"),
@@ -78,7 +78,7 @@ def row(*cells: str) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Print the tables, or write them between the marks of their page."""
-    parser = argparse.ArgumentParser(prog="scripts/bench/partition_table")
+    parser = argparse.ArgumentParser(prog="scripts/bench/run partition_table")
     parser.add_argument(
         "--write", action="store_true", help="into scripts/bench/pages/partitioners.md"
     )
@@ -94,7 +94,3 @@ def main(arguments: list[str]) -> int:
     before, rest = PAGE.read_text().split(BEGIN)
     PAGE.write_text(before + BEGIN + text + END + rest.split(END)[1])
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

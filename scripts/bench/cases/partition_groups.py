@@ -1,39 +1,38 @@
-#!/usr/bin/env python3
 """What partitions cost in quality, and what groups of them give back, for how much memory.
 
-    .venv/bin/python -P scripts/bench/partition_groups [--only TEXT] [--dim 100]
+    scripts/bench/run partition_groups [--only TEXT] [--dim 100]
         [--epochs 10] [--seeds 1,2,3] [--set KEY=VALUE]... [--save]
 
 Trains ComplEx on FB15k-237 and WN18RR: as one partition, as 16 partitions apart with two in
-memory, and as 64 in 8 groups, one in memory: an eighth of the tables either way. ``half`` and
-``quarter`` hold more, ``ahead`` reads and writes beside the training, two of 11 groups in
-memory. Everything else is the preset's, but for --set. Ranks are filtered, among all
-nodes, of the split valid. --save writes
-results/partition_groups_<hardware>_<yyyymm>.json, a row as soon as it is measured; what is
-there of the same commit is not measured again.
+memory, and as 64 in 8 groups, one in memory: an eighth of the tables either way. ``half``
+and ``quarter`` hold more, ``ahead`` reads and writes beside the training, two of 11 groups
+in memory. Everything else is the preset's, but for --set. Ranks are filtered, among all
+nodes, of the split valid. --save writes results/partition_groups_<hardware>_<yyyymm>.json,
+a row as soon as it is measured; what is there of the same commit is not measured again.
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
+from bench import output
+from bench.load import LoadMeter
+from graphsys.datasets import recipes
+from graphsys.embedding import evaluate, load_config, train
+from graphsys.storage import Graph
 
-from bench import output  # noqa: E402
-from bench.load import LoadMeter  # noqa: E402
-from graphsys.datasets import recipes  # noqa: E402
-from graphsys.embedding import evaluate, load_config, train  # noqa: E402
-from graphsys.storage import Graph  # noqa: E402
-
-SHARED = SCRIPTS.parent.parent / "shared" / "data"
+SHARED = output.ROOT.parent / "shared" / "data"
 PRESETS = {
-    "fb15k237-complex": ("fb15k237", "fb15k237-ids"), "wn18rr-complex": ("wn18rr", "wn18rr"),
+    "fb15k237-complex": ("fb15k237", "fb15k237-ids"),
+    "wn18rr-complex": ("wn18rr", "wn18rr"),
 }
 WAYS = {
-    "one": (1, 0), "apart": (16, 0), "groups": (64, 8), "half": (4, 2), "quarter": (16, 4),
+    "one": (1, 0),
+    "apart": (16, 0),
+    "groups": (64, 8),
+    "half": (4, 2),
+    "quarter": (16, 4),
     "ahead": (121, 11),
 }
 """Partitions of the store, and groups."""
@@ -67,7 +66,7 @@ def measure(
     }
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Measure everything that is not known."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="works whose name has this text")
@@ -77,10 +76,10 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], help="another setting")
     parser.add_argument("--shared", type=Path, default=SHARED)
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join([f"scripts/bench/{NAME}", *sys.argv[1:]])
+    command = " ".join([f"scripts/bench/run {NAME}", *arguments])
     known = output.known_rows(NAME) if options.save else {}
     with tempfile.TemporaryDirectory(prefix="partition-groups-") as name:
         for preset, (recipe, source) in PRESETS.items():
@@ -109,7 +108,3 @@ def main() -> int:
                     if options.save:
                         output.keep_record(NAME, list(known.values()))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

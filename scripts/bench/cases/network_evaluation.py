@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Rows of a network's layers by one process and by workers that share them.
 
-    .venv/bin/python -P scripts/bench/network_evaluation [--scale 18] [--workers 2]
+    scripts/bench/run network_evaluation [--scale 18] [--workers 2]
         [--rounds 5] [--save]
 
 A two-layer GraphSAGE of 64 is trained on R-MAT (20 edges and 100 features a node) and looks
@@ -26,21 +25,26 @@ from typing import Any
 
 import numpy as np
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from bench.cases.gnn_inputs import Labeled  # noqa: E402
-from graphsys import gnn  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.distributed import Cluster, opened_network, train_gnn  # noqa: E402
-from graphsys.storage.ingest.ingest import ingest  # noqa: E402
+from bench import output
+from bench.__main__ import describe_run
+from bench.cases.gnn_inputs import Labeled
+from graphsys import gnn
+from graphsys.core.machine import describe_machine
+from graphsys.distributed import Cluster, opened_network, train_gnn
+from graphsys.storage.ingest.ingest import ingest
 
 EDGE_FACTOR = 20
 SETTINGS = [
-    "model=sage", "dim=64", "layers=2", "fanouts=[5,5]", "batch_size=4096", "epochs=1",
-    "eval_every=1", "eval_split=train", "checkpoint_seconds=3600", "reverse_edges=false",
+    "model=sage",
+    "dim=64",
+    "layers=2",
+    "fanouts=[5,5]",
+    "batch_size=4096",
+    "epochs=1",
+    "eval_every=1",
+    "eval_split=train",
+    "checkpoint_seconds=3600",
+    "reverse_edges=false",
 ]
 
 
@@ -101,16 +105,16 @@ def timed(work: Any) -> tuple[Any, float]:
     return found, time.perf_counter() - began
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=int, default=18)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join(["scripts/bench/network_evaluation", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run network_evaluation", *arguments])
     rows: list[dict[str, Any]] = []
     for row in rounds_of(options.scale, options.workers, options.rounds):
         rows.append(row | output.stamp(command))
@@ -123,11 +127,10 @@ def main() -> int:
     if options.save:
         machine = describe_run(describe_machine(Path.cwd()), [])
         output.keep_record(
-            "network_evaluation", rows, machine=machine | {"command": command},
-            settings=SETTINGS, medians=medians,
+            "network_evaluation",
+            rows,
+            machine=machine | {"command": command},
+            settings=SETTINGS,
+            medians=medians,
         )
     return 0 if all(row["output_difference"] < 1e-4 for row in rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,25 +1,25 @@
-#!/usr/bin/env python3
 """Run vertex programs by one process and by workers of a cluster: sameness, bytes, speed.
 
-    .venv/bin/python -P scripts/bench/bsp_workers [--scale 20] [--workers 2,4,8]
-        [--algorithms pagerank,bfs,...] [--partitions 16] [--rounds 5] [--folder DIR] [--save]
+    scripts/bench/run bsp_workers [--scale 20] [--workers 2,4,8]
+        [--algorithms pagerank,bfs,...] [--partitions 16] [--rounds 5] [--folder DIR]
+        [--save]
 
-The graph is R-MAT, 16 edges a node, undirected, weighted, ids dealt out by hash. One process
-with a thread a processor runs each algorithm as users get it and as a program; then workers
-of ``local:N``, in turns, ``--rounds`` times. Values must be equal, floats within 1e-9
-relative. Seconds are those of the supersteps, start-up and compiling apart. ``efficiency``
-is the program's time in one process over the workers', ``of_default`` that of what users
-get; with more workers than processors they tell what sharing those costs. ``bytes`` are of
-the largest superstep, ``bound`` what one in which all nodes send must move. ``imbalance``
-is the most entries of a worker over the mean. ``per_worker`` splits the median seconds of
-every worker into those of work, of sending, and of waiting for the others.
---save writes results/bsp_workers_<hardware>_<yyyymm>.json, a row as soon as it is measured.
+The graph is R-MAT, 16 edges a node, undirected, weighted, ids dealt out by hash. One
+process with a thread a processor runs each algorithm as users get it and as a program; then
+workers of ``local:N``, in turns, ``--rounds`` times. Values must be equal, floats within
+1e-9 relative. Seconds are those of the supersteps, start-up and compiling apart.
+``efficiency`` is the program's time in one process over the workers', ``of_default`` that
+of what users get; with more workers than processors they tell what sharing those costs.
+``bytes`` are of the largest superstep, ``bound`` what one in which all nodes send must
+move. ``imbalance`` is the most entries of a worker over the mean. ``per_worker`` splits the
+median seconds of every worker into those of work, of sending, and of waiting for the
+others. --save writes results/bsp_workers_<hardware>_<yyyymm>.json, a row as soon as it is
+measured.
 """
 
 import argparse
 import json
 import statistics
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,16 +27,13 @@ from typing import Any
 
 import numpy as np
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-import graphsys as gs  # noqa: E402
-from bench import output  # noqa: E402
-from bench.load import LoadMeter  # noqa: E402
-from graphsys.datasets import generators  # noqa: E402
-from graphsys.distributed import Cluster, ClusterRun  # noqa: E402
-from graphsys.distributed.ownership import Ownership  # noqa: E402
-from graphsys.engine.topology import Topology  # noqa: E402
+import graphsys as gs
+from bench import output
+from bench.load import LoadMeter
+from graphsys.datasets import generators
+from graphsys.distributed import Cluster, ClusterRun
+from graphsys.distributed.ownership import Ownership
+from graphsys.engine.topology import Topology
 
 NAME = "bsp_workers"
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -48,7 +45,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Measure; 1 where a value differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=int, default=20)
@@ -58,10 +55,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="keeps the graph")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join([f"scripts/bench/{NAME}", *sys.argv[1:]])
+    command = " ".join([f"scripts/bench/run {NAME}", *arguments])
     kept = output.known_rows(NAME) if options.save else {}
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=options.folder) as name:
         store = (options.folder or Path(name)) / f"rmat{options.scale}-{options.partitions}"
@@ -105,7 +102,9 @@ def once(
     default = listed(store, **given)
     program = listed.prepare(store, implementation="program", **given)
     alone = program.run()
-    among = ClusterRun.of(program, algorithm, given, Cluster.parse(f"local:{workers}")).run()
+    among = ClusterRun.of(
+        program, algorithm, given, Cluster.parse(f"local:{workers}")
+    ).run()
     values = [
         np.ma.filled(np.ma.masked_invalid(it.to_numpy()["value"]), -1)
         for it in (default, alone, among)
@@ -145,7 +144,9 @@ def row_of(work: str, workers: int, rounds: list[dict[str, Any]]) -> dict[str, A
         "supersteps": rounds[0]["supersteps"],
         "per_worker": [
             {
-                key: round(statistics.median(one["per_worker"][rank][key] for one in rounds), 4)
+                key: round(
+                    statistics.median(one["per_worker"][rank][key] for one in rounds), 4
+                )
                 for key in rounds[0]["per_worker"][rank]
             }
             for rank in range(workers)
@@ -161,7 +162,3 @@ def imbalance(topology: Topology, workers: int) -> float:
         for spans in Ownership.of(topology, workers).spans
     ]
     return round(max(entries) * workers / sum(entries), 3)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

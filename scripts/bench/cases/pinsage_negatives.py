@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Compare PinSage trained with hard negatives and with random ones, on generated pins.
 
-    .venv/bin/python -P scripts/bench/pinsage_negatives [--pins 20000] [--seeds 1,2,3]
+    scripts/bench/run pinsage_negatives [--pins 20000] [--seeds 1,2,3]
         [--set key=value]... [--save]
 
 Both train on the same boards for as many epochs, with 20 and with 500 random negatives that
@@ -26,16 +25,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from graphsys import gnn, open  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.datasets import recipes  # noqa: E402
-from graphsys.gnn.data.positive_pairs import read_pairs  # noqa: E402
-from graphsys.storage import Graph  # noqa: E402
+from bench import output
+from bench.__main__ import describe_run
+from graphsys import gnn, open
+from graphsys.core.machine import describe_machine
+from graphsys.datasets import recipes
+from graphsys.gnn.data.positive_pairs import read_pairs
+from graphsys.storage import Graph
 
 TOP, RANKS_AT_A_TIME = 500, 100
 PRESET = "pins-pinsage"
@@ -80,8 +76,11 @@ def measure(run: Path, pairs: npt.NDArray[np.int64]) -> dict[str, float]:
 def compare(pins: int, seeds: list[str], overrides: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a row per training."""
     sizes = {
-        "num_pins": pins, "num_boards": pins // 10,
-        "num_topics": pins // 100, "topics_per_theme": 10, "held_out": 0.0,
+        "num_pins": pins,
+        "num_boards": pins // 10,
+        "num_topics": pins // 100,
+        "topics_per_theme": 10,
+        "held_out": 0.0,
     }
     with tempfile.TemporaryDirectory(prefix="pinsage-") as name:
         folder = Path(name)
@@ -92,8 +91,12 @@ def compare(pins: int, seeds: list[str], overrides: list[str]) -> Iterator[dict[
         ranks = f"hard_ranks=[{pins // 100},{3 * pins // 100}]"
         for shared, seed, kind in itertools.product(SHARED, seeds, HARD):
             chosen = [
-                ranks, f"num_negatives={shared}", f"hard_negatives={HARD[kind]}",
-                f"seed={seed}", "threads=1", *overrides,
+                ranks,
+                f"num_negatives={shared}",
+                f"hard_negatives={HARD[kind]}",
+                f"seed={seed}",
+                "threads=1",
+                *overrides,
             ]
             config = gnn.load_config(preset=PRESET, overrides=chosen)
             run = folder / f"{kind}-{shared}-{seed}"
@@ -124,16 +127,16 @@ def kinds(row: dict[str, Any]) -> tuple[int, str]:
     return row["num_negatives"], row["negatives"]
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pins", type=int, default=20000)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join(["scripts/bench/pinsage_negatives", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run pinsage_negatives", *arguments])
     rows: list[dict[str, Any]] = []
     for row in compare(options.pins, options.seeds.split(","), options.overrides):
         rows.append(row | output.stamp(command))
@@ -143,12 +146,13 @@ def main() -> int:
     if options.save:
         machine = describe_run(describe_machine(Path.cwd()), [])
         output.keep_record(
-            "pinsage_negatives", rows, machine=machine | {"command": command},
-            preset=PRESET, pins=options.pins, overrides=options.overrides, means=means,
+            "pinsage_negatives",
+            rows,
+            machine=machine | {"command": command},
+            preset=PRESET,
+            pins=options.pins,
+            overrides=options.overrides,
+            means=means,
         )
     few = [row for row in means if row["num_negatives"] == SHARED[0]]
     return 0 if all(row["hard"] > row["random"] for row in few) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = Path(__file__).resolve().parent / "pages"
+from bench.output import RESULTS, ROOT
+
+PAGES = RESULTS.parent / "pages"
 RECORD = PAGES / "screenshots.json"
 DRAWN_BY = ("graphsys/analysis/page", "graphsys/analysis/templates")
 """Folders whose files make a report a page."""
@@ -158,9 +159,9 @@ def profiled(folder: Path) -> dict[str, Path]:
     return pages
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Take all pictures anew."""
-    parser = argparse.ArgumentParser(prog="scripts/bench/screenshots", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.parse_args(arguments)
     program = browser()
     if program is None:
@@ -177,7 +178,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record: dict[str, Any] = {"sources": sources(), "pictures": pictures}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
-"""Train the presets of the quality table and record what they reach beside published figures.
+"""Train the presets of the quality table: what they reach beside published figures.
 
-    .venv/bin/python -P scripts/bench/quality_embedding [CELL...] [--partitions 1,4]
+    scripts/bench/run quality_embedding [CELL...] [--partitions 1,4]
         [--set key=value]... [--again] [--save] [--list] [--table]
 
 A cell is a preset, trained and evaluated on test once. With --save each cell is written as
@@ -12,7 +11,6 @@ it was. A preset that was tuned, on the split valid, says so in its file.
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,20 +18,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from bench.load import LoadMeter  # noqa: E402
-from bench.quality.cells import CELLS, Cell  # noqa: E402
-from bench.quality.table import markdown  # noqa: E402
-from bench.quality.tasks import TASKS  # noqa: E402
-from bench.quality.walk_pairs import pair_graph  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.core.memory import MemoryMeter  # noqa: E402
-from graphsys.datasets import recipes  # noqa: E402
-from graphsys.embedding import load_config, preset_names, train  # noqa: E402
+from bench import output
+from bench.__main__ import describe_run
+from bench.load import LoadMeter
+from bench.quality.cells import CELLS, Cell
+from bench.quality.table import markdown
+from bench.quality.tasks import TASKS
+from bench.quality.walk_pairs import pair_graph
+from graphsys.core.machine import describe_machine
+from graphsys.core.memory import MemoryMeter
+from graphsys.datasets import recipes
+from graphsys.embedding import load_config, preset_names, train
 
 
 def measure(
@@ -80,12 +75,14 @@ def measure(
 
 def preset_text(name: str) -> str:
     """Return the settings of a preset, without remarks."""
-    presets = Path(__file__).parents[2] / "graphsys" / "embedding" / "presets"
+    presets = output.ROOT / "graphsys" / "embedding" / "presets"
     lines = (presets / f"{name}.toml").read_text().splitlines()
     return "; ".join(line for line in lines if line.strip() and not line.startswith("#"))
 
 
-def is_done(rows: list[dict[str, Any]], cell: Cell, partitions: int, sets: list[str]) -> bool:
+def is_done(
+    rows: list[dict[str, Any]], cell: Cell, partitions: int, sets: list[str]
+) -> bool:
     """Return whether a cell was measured with the same settings."""
     key = (cell.preset, partitions, sets, preset_text(cell.preset))
     names = ("preset", "partitions", "overrides", "settings")
@@ -99,33 +96,33 @@ def list_cells() -> None:
         print(f"{cell.preset}\t{cell.task}\t{dict(cell.published)}{known}")
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: list[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cells", nargs="*", metavar="CELL", help="all by default")
-    parser.add_argument("--shared", type=Path, default=SCRIPTS.parent.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--partitions", default="1")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--again", action="store_true", help="measured cells, too")
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--table", action="store_true", help="only print what is saved")
     parser.add_argument("--list", action="store_true", help="only list the cells")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     for name in options.cells:
         if name not in CELLS:
             parser.error(f"no cell {name!r}; the cells are {', '.join(CELLS)}")
     return options
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Measure cells, one after the other."""
-    options = parse()
+    options = parse(arguments)
     if options.list:
         list_cells()
         return 0
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join(["scripts/bench/quality_embedding", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run quality_embedding", *arguments])
     with tempfile.TemporaryDirectory(prefix="quality-embedding-") as name:
         machine = describe_run(describe_machine(Path(name)), [])
         machine["command"] = command
@@ -153,7 +150,3 @@ def main() -> int:
                     path.parent.mkdir(exist_ok=True)
                     path.write_text(json.dumps(result, indent=1) + "\n")
     return 0 if all(row.get("is_reached", True) for row in rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Predict who writes to whom next: heuristics beside models, against all destinations.
 
-    .venv/bin/python -P scripts/bench/temporal [--seeds 1,2,3] [--only tgn-collegemsg]...
+    scripts/bench/run temporal [--seeds 1,2,3] [--only tgn-collegemsg]...
         [--folder FOLDER] [--set key=value]... [--by-event] [--save]
 
 Trains the presets on CollegeMsg (its file in FOLDER, by default ../shared/data/CollegeMsg),
@@ -22,18 +21,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
+from bench import output
+from bench.__main__ import describe_run
+from bench.load import LoadMeter
+from graphsys import gnn, ingest
+from graphsys.core.machine import describe_machine
 
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from bench.load import LoadMeter  # noqa: E402
-from graphsys import gnn, ingest  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-
-SHARED = SCRIPTS.parent.parent / "shared" / "data" / "CollegeMsg"
+SHARED = output.ROOT.parent / "shared" / "data" / "CollegeMsg"
 HEURISTICS = (
-    "edgebank-collegemsg", "edgebank-window-collegemsg", "recency-collegemsg",
+    "edgebank-collegemsg",
+    "edgebank-window-collegemsg",
+    "recency-collegemsg",
 )
 MODELS = ("sage-collegemsg", "jodie-collegemsg", "tgn-collegemsg")
 SHOWN = ("mrr", "hits@1", "hits@10")
@@ -91,7 +89,7 @@ def table_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: -row["mrr"])
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", choices=(*HEURISTICS, *MODELS), action="append")
@@ -99,11 +97,11 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--by-event", action="store_true")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
     seeds = [int(seed) for seed in options.seeds.split(",")]
-    command = " ".join(["scripts/bench/temporal", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run temporal", *arguments])
     chosen = options.only or [*HEURISTICS, *MODELS]
     if options.by_event:
         chosen = [preset for preset in chosen if preset in HEURISTICS]
@@ -118,12 +116,10 @@ def main() -> int:
     if options.save:
         machine = describe_run(describe_machine(Path.cwd()), [])
         output.keep_record(
-            "temporal_by_event" if options.by_event else "temporal", rows,
-            machine=machine | {"command": command}, overrides=options.overrides,
+            "temporal_by_event" if options.by_event else "temporal",
+            rows,
+            machine=machine | {"command": command},
+            overrides=options.overrides,
             table=table,
         )
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

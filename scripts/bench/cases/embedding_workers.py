@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Train embeddings by one process and by workers of a cluster: MRR, bytes, efficiency.
 
-    .venv/bin/python -P scripts/bench/embedding_workers [--seeds 1,2,3] [--workers 2]
+    scripts/bench/run embedding_workers [--seeds 1,2,3] [--workers 2]
         [--partitions 4] [--folder FOLDER] [--rmat SCALE] [--exchanges server,all_reduce]
         [--set key=value]... [--save]
 
@@ -10,14 +9,14 @@ downloaded) in partitions, each trained apart, alone with a thread a processor a
 workers, one after the other for each seed; MRR is filtered, on test. Efficiency is the time
 of an epoch alone over that of the workers, start-up and evaluation apart, within a seed's
 round; with more workers than processors it says what sharing them costs. What reading ahead
-hides: --partitions 8 beside the same with --set prefetch=false. What all-reduce of operators
-takes and costs beside a parameter server: --exchanges server,all_reduce. --rmat 20 takes an
-R-MAT graph of 2^20 nodes and 16 edges a node instead, which has no quality to measure, and
-trains an epoch of dot products in dim 100 with 150 negatives, reading the graph and compiling
-apart. Exit code 1 where workers lose more than .5 % of the mean MRR of one process with as
-many partitions.
---save writes results/embedding_workers_<hardware>_<yyyymm>.json; what was measured with
-other partitions, workers or settings stays there.
+hides: --partitions 8 beside the same with --set prefetch=false. What all-reduce of
+operators takes and costs beside a parameter server: --exchanges server,all_reduce. --rmat
+20 takes an R-MAT graph of 2^20 nodes and 16 edges a node instead, which has no quality to
+measure, and trains an epoch of dot products in dim 100 with 150 negatives, reading the
+graph and compiling apart. Exit code 1 where workers lose more than .5 % of the mean MRR of
+one process with as many partitions. --save writes
+results/embedding_workers_<hardware>_<yyyymm>.json; what was measured with other partitions,
+workers or settings stays there.
 """
 
 import argparse
@@ -29,34 +28,57 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
+import graphsys as gs
+from bench import output
+from bench.__main__ import describe_run
+from graphsys import embedding
+from graphsys.core.machine import describe_machine
+from graphsys.datasets import generators, recipes
+from graphsys.distributed import Cluster, train_embedding
 
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-import graphsys as gs  # noqa: E402
-from graphsys import embedding  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.datasets import generators, recipes  # noqa: E402
-from graphsys.distributed import Cluster, train_embedding  # noqa: E402
-
-SHARED = SCRIPTS.parent.parent / "shared" / "data" / "fb15k237-text"
+SHARED = output.ROOT.parent / "shared" / "data" / "fb15k237-text"
 SETTINGS = [
-    "dim=100", "operator=complex_diagonal", "reciprocal=true", "loss=softmax",
-    "batch_size=500", "num_batch_negatives=0", "num_uniform_negatives=500",
-    "importance_weights=true", "lr=0.15", "lr_schedule=linear", "regularizer=0.05",
-    "epochs=8", "checkpoint_seconds=3600",
+    "dim=100",
+    "operator=complex_diagonal",
+    "reciprocal=true",
+    "loss=softmax",
+    "batch_size=500",
+    "num_batch_negatives=0",
+    "num_uniform_negatives=500",
+    "importance_weights=true",
+    "lr=0.15",
+    "lr_schedule=linear",
+    "regularizer=0.05",
+    "epochs=8",
+    "checkpoint_seconds=3600",
 ]
 NAME = "embedding_workers"
 RMAT_SETTINGS = [
-    "dim=100", "loss=softmax", "batch_size=1000", "num_batch_negatives=100",
-    "num_uniform_negatives=50", "lr=0.1", "epochs=1", "checkpoint_seconds=3600",
+    "dim=100",
+    "loss=softmax",
+    "batch_size=1000",
+    "num_batch_negatives=100",
+    "num_uniform_negatives=50",
+    "lr=0.1",
+    "epochs=1",
+    "checkpoint_seconds=3600",
 ]
 LOST = 0.005
 TOLD = (
-    "bytes_read", "bytes_written", "parameter_bytes", "compute_seconds", "io_seconds",
-    "allreduce_bytes", "communication_seconds", "waiting_seconds", "staleness_mean", "staleness_max",
-    "staleness_bound", "load_imbalance", "partitions_read", "partitions_ahead",
+    "bytes_read",
+    "bytes_written",
+    "parameter_bytes",
+    "compute_seconds",
+    "io_seconds",
+    "allreduce_bytes",
+    "communication_seconds",
+    "waiting_seconds",
+    "staleness_mean",
+    "staleness_max",
+    "staleness_bound",
+    "load_imbalance",
+    "partitions_read",
+    "partitions_ahead",
 )
 
 
@@ -106,7 +128,11 @@ def build(store: Path, options: argparse.Namespace) -> None:
 
 def work_of(options: argparse.Namespace, row: dict[str, Any], seed: str) -> str:
     """Return the name of a training."""
-    words = [graph_of(options), f"{options.partitions} partitions", f"{row['workers']} workers"]
+    words = [
+        graph_of(options),
+        f"{options.partitions} partitions",
+        f"{row['workers']} workers",
+    ]
     words += [row["parameter_exchange"], *options.overrides, f"seed {seed}"]
     return ", ".join(filter(None, words))
 
@@ -147,20 +173,27 @@ def means_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     names = ("graph", "partitions", "overrides", "workers", "parameter_exchange")
     for kind in dict.fromkeys(tuple(row[name] for name in names) for row in rows):
         own = [row for row in rows if tuple(row[name] for name in names) == kind]
-        found.append({
-            **dict(zip(names, kind, strict=True)),
-            "efficiency": round(statistics.median(row["efficiency"] for row in own), 3),
-            **{
-                name: round(statistics.mean(row[name] for row in own), 4)
-                for name in (
-                    "mrr", "parameter_bytes", "allreduce_bytes", "communication_seconds"
-                )
-                if name in own[0]
-            },
-        })
+        found.append(
+            {
+                **dict(zip(names, kind, strict=True)),
+                "efficiency": round(statistics.median(row["efficiency"] for row in own), 3),
+                **{
+                    name: round(statistics.mean(row[name] for row in own), 4)
+                    for name in (
+                        "mrr",
+                        "parameter_bytes",
+                        "allreduce_bytes",
+                        "communication_seconds",
+                    )
+                    if name in own[0]
+                },
+            }
+        )
         reached = [row["mrr"] for row in own if "mrr" in row]
         if reached:
-            alone = next(it for it in found if it["workers"] == 1 and is_like(it, found[-1]))
+            alone = next(
+                it for it in found if it["workers"] == 1 and is_like(it, found[-1])
+            )
             found[-1]["mrr_spread"] = round(max(reached) - min(reached), 4)
             found[-1]["mrr_lost"] = round(1 - found[-1]["mrr"] / alone["mrr"], 4)
     return found
@@ -171,7 +204,7 @@ def is_like(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return all(one[name] == other[name] for name in ("graph", "partitions", "overrides"))
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--workers", default="2")
@@ -181,11 +214,11 @@ def main() -> int:
     parser.add_argument("--exchanges", default="server")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
     workers = [int(n) for n in options.workers.split(",")]
-    command = " ".join([f"scripts/bench/{NAME}", *sys.argv[1:]])
+    command = " ".join([f"scripts/bench/run {NAME}", *arguments])
     kept = output.known_rows(NAME) if options.save else {}
     for row in compare(options, workers):
         kept[row["work"]] = row | output.stamp(command)
@@ -198,7 +231,3 @@ def main() -> int:
         settings = {"fb15k237": SETTINGS, "rmat": RMAT_SETTINGS}
         output.keep_record(NAME, rows, machine=machine, settings=settings, means=means)
     return 0 if all(row.get("mrr_lost", 0) <= LOST for row in means) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Train the presets of graph neural networks over several seeds or splits; record quality.
 
-    .venv/bin/python -P scripts/bench/quality_gnn [--shared ../shared] [--only cora-gcn]
+    scripts/bench/run quality_gnn [--shared ../shared] [--only cora-gcn]
         [--seeds 1,2,3] [--set key=value]... [--runs FOLDER] [--again] [--save]
 
 A run is a preset and a seed; of a data set with ten fixed splits, seed k is split k - 1.
@@ -18,17 +17,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
-
-from bench import output  # noqa: E402
-from bench.__main__ import describe_run  # noqa: E402
-from bench.load import LoadMeter  # noqa: E402
-from bench.quality.gnn_cells import CELLS  # noqa: E402
-from bench.quality.tasks import label_metrics  # noqa: E402
-from graphsys.core.machine import describe_machine  # noqa: E402
-from graphsys.datasets import recipes  # noqa: E402
-from graphsys.gnn import evaluate, load_config, open_run, train  # noqa: E402
+from bench import output
+from bench.__main__ import describe_run
+from bench.load import LoadMeter
+from bench.quality.gnn_cells import CELLS
+from bench.quality.tasks import label_metrics
+from graphsys.core.machine import describe_machine
+from graphsys.datasets import recipes
+from graphsys.gnn import evaluate, load_config, open_run, train
 
 
 def measure(
@@ -69,24 +65,26 @@ def measure(
     if cell.others:
         row["others"] = {name: round(test[name], 4) for name in cell.others}
     if cell.has_curve:  # epoch, CPU seconds of training, watched metric
-        row["curve"] = [[int(e), round(cpu, 1), round(m, 4)] for e, _, m, _, cpu in state.history]
+        row["curve"] = [
+            [int(e), round(cpu, 1), round(m, 4)] for e, _, m, _, cpu in state.history
+        ]
     return row
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--shared", type=Path, default=SCRIPTS.parent.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--only", choices=sorted(CELLS), action="append")
     parser.add_argument("--seeds")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--runs", type=Path)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--save", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     chosen = options.only or list(CELLS)
     if options.save:
         output.refuse_dirty_tree()
-    command = " ".join(["scripts/bench/quality_gnn", *sys.argv[1:]])
+    command = " ".join(["scripts/bench/run quality_gnn", *arguments])
     with tempfile.TemporaryDirectory(prefix="quality-gnn-") as name:
         folder = options.runs or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +113,7 @@ def main() -> int:
                     result = {"case": "gnn_quality", "machine": machine, "rows": rows}
                     path.parent.mkdir(exist_ok=True)
                     path.write_text(json.dumps(result, indent=1) + "\n")
-    return 0 if all([is_reached(preset, rows) for preset in chosen]) else 1
+    return 0 if all(is_reached(preset, rows) for preset in chosen) else 1
 
 
 def is_reached(preset: str, rows: list[dict[str, Any]]) -> bool:
@@ -128,7 +126,3 @@ def is_reached(preset: str, rows: list[dict[str, Any]]) -> bool:
         file=sys.stderr,
     )
     return mean >= cell.target
-
-
-if __name__ == "__main__":
-    sys.exit(main())
