@@ -6,7 +6,7 @@ from graphsys.core.memory import available_bytes
 from graphsys.core.threads import num_cores
 from graphsys.distributed.local_edges import LocalEdges
 from graphsys.distributed.local_simple import LocalSimple
-from graphsys.distributed.ownership import LocalRows, Ownership
+from graphsys.distributed.ownership import LocalBlocks, Ownership
 from graphsys.distributed.supersteps import LocalLauncher, WorkerSupersteps
 from graphsys.distributed.transport.exchange import Exchange
 from graphsys.engine.codegen.plan import ProgramPlan
@@ -58,7 +58,7 @@ class WorkerExecutor(Executor):
         self.topology = topology
         columns = MemoryEstimate(plan, topology).columns  # others would be read for nothing
         room = _room_for_rows(exchange.size)
-        self.rows = LocalRows(topology, self.spans, columns, room)
+        self.rows = LocalBlocks(topology, self.spans, columns, room)
         self.arrays = RunArrays(plan, topology, np.zeros)
         self.launcher = LocalLauncher(program, kernels, self.arrays, num_threads)
         self.launcher.spans = self.spans

@@ -13,7 +13,7 @@ from graphsys.distributed.local_edges import LocalEdges
 from graphsys.distributed.local_simple import LocalSimple
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
-from graphsys.engine.execute.stream import Part, StreamRows
+from graphsys.engine.execute.stream import Part, StreamedBlocks
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.graph.slices import even_cuts
@@ -108,7 +108,7 @@ def _visits(graph: GraphReader, kind: str) -> npt.NDArray[np.int64]:
     return found
 
 
-class LocalRows(StreamRows):
+class LocalBlocks(StreamedBlocks):
     """The rows of some spans of nodes, streamed from the store's mapped files.
 
     Args:

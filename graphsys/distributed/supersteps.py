@@ -20,7 +20,7 @@ from graphsys.distributed.ghosts import (
     set_bits,
 )
 from graphsys.distributed.local_edges import LocalEdges
-from graphsys.distributed.ownership import LocalRows, Ownership, span_blocks
+from graphsys.distributed.ownership import LocalBlocks, Ownership, span_blocks
 from graphsys.distributed.transport.exchange import Exchange
 from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.execute.arrays import Array, edge_rows
@@ -109,7 +109,7 @@ class WorkerSupersteps(Supersteps):
     def __init__(
         self,
         launcher: LocalLauncher,
-        rows: LocalRows,
+        rows: LocalBlocks,
         exchange: Exchange,
         ownership: Ownership,
     ) -> None:
@@ -142,7 +142,7 @@ class WorkerSupersteps(Supersteps):
         self._whole = (0, 0)
         self._compiled = self.compile_seconds = 0.0
 
-    def _wanted(self, rows: LocalRows) -> Any:
+    def _wanted(self, rows: LocalBlocks) -> Any:
         if self._read_at:  # node.at(id) may be anyone
             everyone = np.arange(self.num_nodes, dtype=np.int64)
             return everyone[~has_bits(self._own, everyone)]

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.checkpoints import find_checkpoint
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 
 
-class Embeddings(TrainedRows):
+class Embeddings(TrainedEmbedding):
     """The last checkpoint of a run, with the names of its graph, and what can be asked.
 
     Rows are mapped from the run's files, not read.

@@ -28,7 +28,7 @@ from graphsys.graph.csr import (
     row_lengths,
     transpose,
 )
-from graphsys.graph.simple_rows import SimpleRows, simple_undirected
+from graphsys.graph.simple_rows import MergedCsr, simple_undirected
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import GraphReader as Graph
 
@@ -261,17 +261,17 @@ class Topology:
         if self._simple is None and not self.is_directed and self.graph is not None:
             rows = self.rows()
             if self._is_simple is None:
-                self._is_simple = SimpleRows.of(rows).degrees().sum() == rows.num_edges
+                self._is_simple = MergedCsr.of(rows).degrees().sum() == rows.num_edges
             if self._is_simple:
                 return rows
         return self.simple()
 
-    def simple_rows(self) -> SimpleRows:
+    def simple_rows(self) -> MergedCsr:
         """Return what :meth:`simple` makes, to be merged while it is read."""
         if self._simple is not None:
-            return SimpleRows.of(self._simple)
+            return MergedCsr.of(self._simple)
         into = self.rows("in") if self.is_directed else None
-        return SimpleRows.of(self.rows("out"), into)
+        return MergedCsr.of(self.rows("out"), into)
 
     @property
     def is_simple_at_hand(self) -> bool:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import EdgeType
-from graphsys.sampling import FeatureRows, NeighborRows, message_rows
+from graphsys.sampling import FeatureTable, PartitionedCsr, message_rows
 from graphsys.storage.reader import GraphReader
 
 Values = npt.NDArray[Any]
@@ -23,7 +23,9 @@ INDEXED: Final = {"weight": "edge_weight", "time": "edge_time", "relation": "edg
 _LARGEST: Final = {np.dtype(np.int32): 2**31 - 1, np.dtype(np.int64): 2**63 - 1}
 
 
-def relations(graph: GraphReader, *, reverse: bool = False) -> dict[EdgeType, NeighborRows]:
+def relations(
+    graph: GraphReader, *, reverse: bool = False
+) -> dict[EdgeType, PartitionedCsr]:
     """Return the relations that messages travel along, by the type of their edges.
 
     Edges against a stored type are of the type ``(dst, rev_NAME, src)``. Undirected edges
@@ -47,12 +49,12 @@ def relations(graph: GraphReader, *, reverse: bool = False) -> dict[EdgeType, Ne
     return found
 
 
-def is_heterogeneous(graph: GraphReader, kinds: dict[EdgeType, NeighborRows]) -> bool:
+def is_heterogeneous(graph: GraphReader, kinds: dict[EdgeType, PartitionedCsr]) -> bool:
     """Whether there is more than one type of nodes or of edges."""
     return len(graph.node_types) > 1 or len(kinds) > 1
 
 
-def compressed(rows: NeighborRows, dtype: Any) -> tuple[Values, Values]:
+def compressed(rows: PartitionedCsr, dtype: Any) -> tuple[Values, Values]:
     """Return all rows as one ``indptr`` and ``indices``.
 
     Views of the mapped file where the type has one partition and ``dtype`` is int32 (the
@@ -112,7 +114,7 @@ class NodeColumns:
         self.node_type, self.num_nodes = node_type, graph.num_nodes_of(node_type)
         entry = graph.manifest.node_types[node_type]
         is_dense = any(feature["dim"] for feature in entry.features.values())
-        self.rows = FeatureRows(graph, node_type) if is_dense else None
+        self.rows = FeatureTable(graph, node_type) if is_dense else None
         self._read: dict[str, Values] = {}
         if split in entry.columns:
             self._read |= _masks(graph.node_column(node_type, split))
@@ -201,7 +203,7 @@ class EdgeColumns:
         rows: The relation.
     """
 
-    def __init__(self, graph: GraphReader, rows: NeighborRows) -> None:
+    def __init__(self, graph: GraphReader, rows: PartitionedCsr) -> None:
         self._graph, self._rows = graph, rows
         self._further: dict[str, Values] = {}
         self._stored = {}

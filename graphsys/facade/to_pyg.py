@@ -14,7 +14,7 @@ from graphsys.facade.columns import (
     is_heterogeneous,
     relations,
 )
-from graphsys.sampling import NeighborRows
+from graphsys.sampling import PartitionedCsr
 from graphsys.storage.reader import GraphReader
 
 pyg_data = require("torch_geometric.data", extra="pyg")
@@ -63,7 +63,7 @@ def to_hetero_data(
     return data
 
 
-def _edge_index(rows: NeighborRows) -> torch.Tensor:
+def _edge_index(rows: PartitionedCsr) -> torch.Tensor:
     indptr, indices = compressed(rows, np.int64)
     col = np.repeat(np.arange(rows.num_nodes), np.diff(indptr))
     return torch.from_numpy(np.stack([indices, col]))

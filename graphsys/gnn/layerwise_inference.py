@@ -12,7 +12,7 @@ from graphsys.core.memory import available_bytes, resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.context import GnnContext
-from graphsys.gnn.data.features import AllRows
+from graphsys.gnn.data.features import WholeEmbedding
 from graphsys.gnn.data.message_graph import Layer
 from graphsys.gnn.layerwise_passes import LayerByLayer
 from graphsys.gnn.model_spec import spec_of
@@ -193,7 +193,7 @@ def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
     Learned rows of all nodes are the table itself, not a copy of it.
     """
     is_number = {n: isinstance(v, torch.Tensor) and v.dim() == 1 for n, v in x.items()}
-    x = {n: AllRows(len(v)) if is_number[n] else v for n, v in x.items()}
+    x = {n: WholeEmbedding(len(v)) if is_number[n] else v for n, v in x.items()}
     is_linear = spec_of(config.model).is_linear(config)
     if config.norm != "none" or not (is_linear or config.residual):
         return x

@@ -27,7 +27,7 @@ _NODES_AT_A_TIME = 8192
 _PROBED = 8
 
 
-class LayerRows(Protocol):
+class LayerTable(Protocol):
     """The rows of a layer, by number of the node."""
 
     def of(self, nodes: Ints) -> Floats:
@@ -205,7 +205,7 @@ class LayerByLayer:
         return self._context.config.layers
 
     def compute(
-        self, k: int, node_type: str, nodes: Ints, before: Mapping[str, LayerRows] | None
+        self, k: int, node_type: str, nodes: Ints, before: Mapping[str, LayerTable] | None
     ) -> Floats | None:
         """Compute layer ``k`` of nodes of a type.
 
@@ -248,7 +248,7 @@ class LayerByLayer:
         return result
 
     def _compute_together(
-        self, k: int, node_type: str, nodes: Ints, before: Mapping[str, LayerRows] | None
+        self, k: int, node_type: str, nodes: Ints, before: Mapping[str, LayerTable] | None
     ) -> Floats | None:
         """Compute the own share of what :meth:`compute` returns, and get the others'."""
         group = self._group
@@ -278,7 +278,7 @@ class LayerByLayer:
         k: int,
         sample: Sample,
         layer: Layer,
-        before: Mapping[str, LayerRows] | None,
+        before: Mapping[str, LayerTable] | None,
     ) -> tuple[Mapping[str, torch.Tensor], Layer]:
         """Return the rows that a layer reads, of the layer before, and its entries."""
         network, transfer = self._context.network, self._context.transfer

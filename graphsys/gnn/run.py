@@ -10,7 +10,7 @@ import torch
 from graphsys.core.checksums import digest, file_digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.disk_embedding import StoredRows
+from graphsys.gnn.data.disk_embedding import StoredEmbedding
 from graphsys.gnn.data.disk_rows import is_written_again
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
@@ -101,7 +101,7 @@ def commit(
     path: Path,
     state: GnnRunState,
     tensors: dict[str, Weights | None],
-    rows: StoredRows | None = None,
+    rows: StoredEmbedding | None = None,
 ) -> None:
     """Make a checkpoint the current one, and remove what it replaces.
 

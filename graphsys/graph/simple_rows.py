@@ -17,7 +17,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimpleRows:
+class MergedCsr:
     """Rows that are merged, and rid of loops and repetitions, while they are read.
 
     Attributes:
@@ -29,7 +29,7 @@ class SimpleRows:
     into: Csr
 
     @classmethod
-    def of(cls, out: Csr, into: Csr | None = None) -> "SimpleRows":
+    def of(cls, out: Csr, into: Csr | None = None) -> "MergedCsr":
         """Take rows of out-neighbors and of in-neighbors, or those of all neighbors."""
         nothing = Csr.with_gaps(
             begins=out.begins[:0],
@@ -115,7 +115,7 @@ def simple_undirected(
         num_threads: Threads; all cores by default.
         allocate: Where the array of all entries comes from.
     """
-    rows = SimpleRows.of(csr)
+    rows = MergedCsr.of(csr)
     if rows.degrees(num_threads).sum() == csr.num_edges:
         return Csr(indptr=csr.indptr, indices=csr.indices)
     return rows.csr(num_threads, allocate=allocate)

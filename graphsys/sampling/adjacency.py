@@ -20,7 +20,7 @@ REVERSED = ":reversed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighborRows:
+class PartitionedCsr:
     """The neighbors of all nodes of a type, over the training edges of one edge type.
 
     A row belongs to the node that messages arrive at; its entries are where they come
@@ -110,7 +110,7 @@ class NeighborRows:
         return values
 
 
-def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> NeighborRows:
+def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> PartitionedCsr:
     """Return the rows of one end of an edge type's edges.
 
     Args:
@@ -135,7 +135,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Neigh
     table, wide = address(indexes, weights)
     sizes = [len(index.indices) for index in indexes]
     is_symmetric = not graph.is_directed_type(name) and own == other
-    return NeighborRows(
+    return PartitionedCsr(
         name=name if side == "in" or is_symmetric else name + REVERSED,
         edge_type=kind,
         node_type=own,
@@ -152,7 +152,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Neigh
 
 def message_rows(
     graph: Graph, edge_types: Sequence[str] = (), *, reverse: bool = True
-) -> list[NeighborRows]:
+) -> list[PartitionedCsr]:
     """Return the rows along which messages travel, relation by relation.
 
     An undirected edge type within one node type has one relation. Any other has one
@@ -186,7 +186,7 @@ def message_rows(
 def address(
     indexes: Sequence[Csr], weights: Sequence[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:
-    """Return where arrays of indexes are, and which are wide (:class:`NeighborRows`).
+    """Return where arrays of indexes are, and which are wide (:class:`PartitionedCsr`).
 
     Args:
         indexes: The rows of each partition; they are to outlive the addresses.

@@ -19,8 +19,8 @@ _ROWS_SHOWN = 5
 _LARGEST_STEP = 127.0  # of int8 rows that have a scale
 
 
-class DenseRows(Protocol):
-    """Rows of float32 of one node type, wherever they are; see :class:`FeatureRows`."""
+class DenseFeatures(Protocol):
+    """Rows of float32 of one node type, wherever they are; see :class:`FeatureTable`."""
 
     node_type: str
     num_nodes: int
@@ -38,7 +38,7 @@ class DenseRows(Protocol):
         """Check nodes and a buffer for :meth:`gather`."""
 
 
-class FeatureRows:
+class FeatureTable:
     """The dense features of one node type, side by side, as float32.
 
     Nothing is copied before :meth:`gather`; the pages of mapped files belong to the page
@@ -182,7 +182,7 @@ class FeatureRows:
             )
 
 
-class BagRows:
+class BagTable:
     """A bag feature of one node type: lists of numbers, such as the words of a text.
 
     Args:

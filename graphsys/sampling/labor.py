@@ -8,7 +8,7 @@ import numpy as np
 from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
 from graphsys.sampling.sample_builder import Growth
@@ -39,7 +39,7 @@ class LaborSampler(NeighborSampler):
 
     def __init__(
         self,
-        graph: GraphLike | Sequence[NeighborRows],
+        graph: GraphLike | Sequence[PartitionedCsr],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -53,7 +53,7 @@ class LaborSampler(NeighborSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         hop: int,
         key: Pair,
         span: Pair,

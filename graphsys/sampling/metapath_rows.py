@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from graphsys.core.errors import ConfigError
 from graphsys.graph.csr import Csr
-from graphsys.sampling.adjacency import NeighborRows, address, message_rows
+from graphsys.sampling.adjacency import PartitionedCsr, address, message_rows
 from graphsys.storage.reader import GraphReader as Graph
 
 _AND_BACK = ":and_back"
@@ -16,7 +16,7 @@ _AND_BACK = ":and_back"
 
 def metapath_rows(
     graph: Graph, node_type: str, edge_types: Sequence[str] = ()
-) -> list[NeighborRows]:
+) -> list[PartitionedCsr]:
     """Return the nodes of a type that share a neighbor, for each relation of the type.
 
     Papers of one author are such, and papers on one subject. Each is listed once however
@@ -41,7 +41,7 @@ def metapath_rows(
     return found
 
 
-def _there_and_back(rows: NeighborRows) -> NeighborRows:
+def _there_and_back(rows: PartitionedCsr) -> PartitionedCsr:
     indices = np.concatenate([index.indices.astype(np.int64) for index in rows.indexes])
     indptr = np.concatenate([[0], np.cumsum(rows.degrees())])
     shape = (rows.num_nodes, rows.num_neighbors)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampled
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Block, Buffers, Sample
 from graphsys.sampling.profile_events import tell_sampled
 from graphsys.sampling.sample_builder import Growth
@@ -42,7 +42,12 @@ class HopSampler:
     picks_by_node = False
 
     def __init__(
-        self, rows: Sequence[NeighborRows], num_hops: int, *, frontier: Frontier, seed: int
+        self,
+        rows: Sequence[PartitionedCsr],
+        num_hops: int,
+        *,
+        frontier: Frontier,
+        seed: int,
     ) -> None:
         if frontier not in get_args(Frontier):
             known = " or ".join(get_args(Frontier))
@@ -159,7 +164,7 @@ class HopSampler:
     def _pick(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         hop: int,
         key: Pair,
         span: Pair,
@@ -176,7 +181,7 @@ class HopSampler:
     def _count(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         fanout: int,
         span: Pair,
         name: Any,

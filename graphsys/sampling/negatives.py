@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside
 from graphsys.kernels.cpu.sampling.drawn_nodes import build_alias, draw_alike, draw_nodes
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 
 Ints = npt.NDArray[np.int64]
 Draw = Literal["uniform", "degree"]
@@ -38,7 +38,7 @@ class NegativeSampler:
 
     def __init__(
         self,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         draw: Draw = "uniform",
         *,
         degrees: Ints | None = None,
@@ -120,7 +120,7 @@ class ConditionalNegativeSampler:
 
     def __init__(
         self,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         values: Any,
         *,
         share: float = 1.0,

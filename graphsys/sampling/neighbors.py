@@ -9,7 +9,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.kernels.cpu.sampling.sampled_rows import pick_entries
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
@@ -56,7 +56,7 @@ class NeighborSampler(HopSampler):
 
     def __init__(
         self,
-        graph: GraphLike | Sequence[NeighborRows],
+        graph: GraphLike | Sequence[PartitionedCsr],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -88,7 +88,7 @@ class NeighborSampler(HopSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         hop: int,
         key: Pair,
         span: Pair,
@@ -128,14 +128,14 @@ class NeighborSampler(HopSampler):
         return {"edge": buffers.room(("edge", name), 0, np.int64)[:end]}
 
 
-def as_rows(graph: GraphLike | Sequence[NeighborRows]) -> Sequence[NeighborRows]:
+def as_rows(graph: GraphLike | Sequence[PartitionedCsr]) -> Sequence[PartitionedCsr]:
     """Return the relations of a graph that has one, or those given.
 
     Raises:
         ConfigError: The graph has several relations.
     """
     if isinstance(graph, list | tuple) and all(
-        isinstance(rows, NeighborRows) for rows in graph
+        isinstance(rows, PartitionedCsr) for rows in graph
     ):
         return graph
     graph = graph_of(graph)
@@ -151,7 +151,7 @@ def as_rows(graph: GraphLike | Sequence[NeighborRows]) -> Sequence[NeighborRows]
 
 
 def _by_relation(
-    rows: Sequence[NeighborRows], fanouts: Sequence[int] | Mapping[str, Sequence[int]]
+    rows: Sequence[PartitionedCsr], fanouts: Sequence[int] | Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[int, ...]]:
     names = [each.name for each in rows]
     if not isinstance(fanouts, Mapping):

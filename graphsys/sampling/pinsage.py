@@ -8,7 +8,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.visited_rows import visit_neighborhoods
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
@@ -44,8 +44,8 @@ class ImportanceSampler(HopSampler):
 
     def __init__(
         self,
-        rows: NeighborRows,
-        back: NeighborRows | None = None,
+        rows: PartitionedCsr,
+        back: PartitionedCsr | None = None,
         *,
         num_neighbors: tuple[int, ...] = (50, 50),
         num_walks: int = 100,
@@ -66,7 +66,7 @@ class ImportanceSampler(HopSampler):
                 f"restart: got {restart!r}, expected a number from 0 to below 1"
             )
         _check_return(rows, back)
-        seen = NeighborRows(
+        seen = PartitionedCsr(
             name=rows.name,
             edge_type=rows.edge_type,
             node_type=rows.node_type,
@@ -140,7 +140,7 @@ class ImportanceSampler(HopSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         hop: int,
         key: Pair,
         span: Pair,
@@ -170,7 +170,7 @@ class ImportanceSampler(HopSampler):
     def _visit(
         self,
         buffers: Buffers,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         nodes: Ints,
         span: Pair,
         key: np.uint64,
@@ -214,7 +214,7 @@ class ImportanceSampler(HopSampler):
         return {"weight": buffers.room(("weight", name), 0, np.float32)[:end]}
 
 
-def _check_return(rows: NeighborRows, back: NeighborRows | None) -> None:
+def _check_return(rows: PartitionedCsr, back: PartitionedCsr | None) -> None:
     end = rows.neighbor_type if back is None else back.neighbor_type
     begins = back is None or back.node_type == rows.neighbor_type
     if end != rows.node_type or not begins:

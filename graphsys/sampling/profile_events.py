@@ -28,7 +28,7 @@ def tell_sampled(
     left out.
 
     Args:
-        rows: The relation, a :class:`~graphsys.sampling.NeighborRows`.
+        rows: The relation, a :class:`~graphsys.sampling.PartitionedCsr`.
         indptr: Where the sampled entries of each row begin.
         low: The first row of this hop.
         high: The end of its rows.

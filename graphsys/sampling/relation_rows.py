@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.graph.csr import Csr
-from graphsys.sampling.adjacency import REVERSED, NeighborRows, address, message_rows
+from graphsys.sampling.adjacency import REVERSED, PartitionedCsr, address, message_rows
 from graphsys.storage.reader import GraphReader as Graph
 
 _BETWEEN = "/"
@@ -15,7 +15,7 @@ _BETWEEN = "/"
 
 def relation_rows(
     graph: Graph, edge_types: Sequence[str] = (), *, reverse: bool = True
-) -> list[NeighborRows]:
+) -> list[PartitionedCsr]:
     """Return the rows along which messages travel, each of one relation only.
 
     As :func:`~graphsys.sampling.message_rows`, but an edge type whose edges have relations
@@ -55,7 +55,7 @@ def relation_names(graph: Graph, edge_type: str) -> dict[str, int | None]:
     return found or {edge_type: None}
 
 
-def _only(rows: NeighborRows, code: int, name: str) -> NeighborRows:
+def _only(rows: PartitionedCsr, code: int, name: str) -> PartitionedCsr:
     """Return rows with the entries of one relation."""
     indexes, weights = [], []
     for part, index in enumerate(rows.indexes):

@@ -19,8 +19,8 @@ from graphsys.kernels.cpu.sampling.cached_rows import (
     spread_counts,
     take_missing,
 )
-from graphsys.sampling.adjacency import NeighborRows
-from graphsys.sampling.features import DenseRows
+from graphsys.sampling.adjacency import PartitionedCsr
+from graphsys.sampling.features import DenseFeatures
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ _PLACE_BYTES = 17  # owner, links and mark of a place
 _AT_A_TIME = 1 << 14
 
 
-class CachedRows:
+class CachedFeatures:
     """Features of nodes, some of them in memory; the others are gathered as ever.
 
     ``degree`` and ``importance`` choose once, by ``scores``, the nodes that are asked for
@@ -54,7 +54,7 @@ class CachedRows:
     """
 
     def __init__(
-        self, rows: DenseRows, policy: Policy, memory: int, scores: Scores | None = None
+        self, rows: DenseFeatures, policy: Policy, memory: int, scores: Scores | None = None
     ) -> None:
         if policy not in get_args(Policy):
             known = ", ".join(get_args(Policy))
@@ -94,7 +94,7 @@ class CachedRows:
     def gather(
         self, nodes: Ints, out: Floats | None = None, team: ThreadTeam | None = None
     ) -> Floats:
-        """Return the rows of nodes; see :meth:`FeatureRows.gather`."""
+        """Return the rows of nodes; see :meth:`FeatureTable.gather`."""
         nodes = np.ascontiguousarray(nodes, dtype=np.int64)
         self.rows.check(nodes, out)
         if out is None:
@@ -155,13 +155,13 @@ class CachedRows:
         self._slots[best] = np.arange(len(best), dtype=np.int32)
 
 
-def degree_scores(rows: Sequence[NeighborRows], node_type: str) -> Scores:
+def degree_scores(rows: Sequence[PartitionedCsr], node_type: str) -> Scores:
     """Return how many rows name each node of a type: how often samples reach it."""
     return _paths(rows, 1, is_inward=True)[node_type]
 
 
 def importance_scores(
-    rows: Sequence[NeighborRows], node_type: str, hops: int = 1
+    rows: Sequence[PartitionedCsr], node_type: str, hops: int = 1
 ) -> Scores:
     """Return AliGraph's importance: who asks for a node, over whom it asks for.
 
@@ -182,7 +182,7 @@ def importance_scores(
 
 
 def _paths(
-    rows: Sequence[NeighborRows], hops: int, *, is_inward: bool
+    rows: Sequence[PartitionedCsr], hops: int, *, is_inward: bool
 ) -> Mapping[str, Scores]:
     """Count the walks of so many steps that end, or begin, at each node."""
     sizes = {each.node_type: each.num_nodes for each in rows}

@@ -19,7 +19,7 @@ from graphsys.kernels.cpu.sampling.timed_rows import (
     number_grouped_neighbors,
     number_grouped_seeds,
 )
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 
 Ints = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ class Growth:
         self.counts[node_type] = count
         return found
 
-    def number(self, rows: NeighborRows, name: Any, span: Pair, entries: Pair) -> None:
+    def number(self, rows: PartitionedCsr, name: Any, span: Pair, entries: Pair) -> None:
         """Give the neighbors of rows local numbers.
 
         Args:
@@ -105,7 +105,7 @@ class Growth:
             if count:
                 forget_positions(self.positions(node_type), self.nodes(node_type), count)
 
-    def _count(self, rows: NeighborRows, found: int) -> None:
+    def _count(self, rows: PartitionedCsr, found: int) -> None:
         if found < 0:
             raise CorruptStoreError(
                 f"the index of edges {rows.name!r} names nodes outside the graph; run "
@@ -146,7 +146,7 @@ class GroupedGrowth(Growth):
         self.counts[node_type] = max(found, 0)
         return found
 
-    def number(self, rows: NeighborRows, name: Any, span: Pair, entries: Pair) -> None:
+    def number(self, rows: PartitionedCsr, name: Any, span: Pair, entries: Pair) -> None:
         """Give the neighbors of rows local numbers in the groups of those rows."""
         kind, end = rows.neighbor_type, entries[1]
         known = self.counts.get(kind, 0)

@@ -14,7 +14,7 @@ from graphsys.kernels.cpu.sampling.timed_rows import (
     WEIGHTED,
     pick_entries_before,
 )
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
@@ -60,7 +60,7 @@ class TemporalSampler(NeighborSampler):
 
     def __init__(
         self,
-        graph: GraphLike | Sequence[NeighborRows],
+        graph: GraphLike | Sequence[PartitionedCsr],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -112,7 +112,7 @@ class TemporalSampler(NeighborSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         hop: int,
         key: Pair,
         span: Pair,

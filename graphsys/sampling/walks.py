@@ -9,13 +9,13 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside
 from graphsys.kernels.cpu.sampling.visited_rows import step_nodes
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 
 Ints = npt.NDArray[np.int64]
 
 
 def walk(
-    path: Sequence[NeighborRows],
+    path: Sequence[PartitionedCsr],
     starts: Ints,
     length: int,
     *,

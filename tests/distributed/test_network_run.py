@@ -18,8 +18,8 @@ from graphsys.distributed import Cluster
 from graphsys.distributed.inference import network_run, network_shard, run_work
 from graphsys.distributed.inference.network_shard import (
     LayerSlices,
+    MappedLayer,
     NetworkShard,
-    PieceRows,
 )
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.gnn import GnnConfig
@@ -195,7 +195,7 @@ def test_pieces_are_found_by_numbers_and_may_be_empty(tmp_path: Path) -> None:
     values = np.arange(6, dtype=np.float32).reshape(3, 2)
     for rank, piece in ((0, values[:2]), (2, values[2:])):
         files.save(shares.piece_file(rank), piece)
-    rows = PieceRows(files, shares)
+    rows = MappedLayer(files, shares)
     assert rows.shape == (3, 2)
     assert rows.of(np.array([9, 4, 9])).tolist() == values[[2, 0, 2]].tolist()
     assert [shares.numbers(files, rank).tolist() for rank in range(3)] == [[4, 7], [], [9]]

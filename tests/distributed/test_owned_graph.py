@@ -28,7 +28,7 @@ from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.process_group import ProcessGroup, deal
 from graphsys.gnn.run import read_state
-from graphsys.sampling import FeatureRows, NeighborSampler, rows_of
+from graphsys.sampling import FeatureTable, NeighborSampler, rows_of
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 
@@ -164,11 +164,11 @@ def test_a_worker_checks_its_own_features(
     features = InputFeatures(shop, ["user"], GnnConfig(), owned)
     looked: list[Any] = []
 
-    def find_odd(self: FeatureRows, parts: Any) -> tuple[int, list[int]]:
+    def find_odd(self: FeatureTable, parts: Any) -> tuple[int, list[int]]:
         looked.extend(parts)
         return 0, []
 
-    monkeypatch.setattr(FeatureRows, "find_odd", find_odd)
+    monkeypatch.setattr(FeatureTable, "find_odd", find_odd)
     features.check()
     assert looked == list(owned.parts("user"))
     assert 0 < len(looked) < 5

@@ -14,7 +14,7 @@ import graphsys as gs
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
 from graphsys.distributed.ownership import (
-    LocalRows,
+    LocalBlocks,
     Ownership,
     most_owners,
     require_partitions,
@@ -124,7 +124,7 @@ def test_own_rows_are_those_of_own_nodes_with_all_their_neighbors(
     csr = topology.csr(direction)
     found: dict[int, list[int]] = {node: [] for node in range(topology.num_nodes)}
     for worker in range(2):
-        rows = LocalRows(topology, owned.spans[worker], {})
+        rows = LocalBlocks(topology, owned.spans[worker], {})
         for block in rows.blocks(direction):
             for row in range(block.num_rows):
                 node = block.row_base + row
@@ -141,12 +141,12 @@ def test_rows_are_whole_where_the_own_nodes_have_them_once(tmp_path: Path) -> No
     graph = make_store(tmp_path / "g", edge_chunk(pairs.tolist()), partitions=4).graph
     topology = Topology.of(graph)
     bounds = graph.offsets("node").tolist()
-    own = LocalRows(topology, [(bounds[0], bounds[2])], {})
+    own = LocalBlocks(topology, [(bounds[0], bounds[2])], {})
     assert own.are_whole("out")
     assert own.are_whole("in")
     assert [part.rows.row_base for part in own.parts("out")] == bounds[:2]
     own.close()
-    cut = LocalRows(topology, [(bounds[0], bounds[2] + 1)], {})
+    cut = LocalBlocks(topology, [(bounds[0], bounds[2] + 1)], {})
     assert not cut.are_whole("out")
     cut.close()
 
@@ -155,7 +155,7 @@ def test_rows_of_two_edge_types_are_not_whole(tmp_path: Path) -> None:
     kinds = [EdgeType("user", name, "user") for name in ("knows", "likes")]
     chunks = [edge_chunk([(0, 1), (1, 2)], kind) for kind in kinds]
     topology = Topology.of(make_store(tmp_path / "g", *chunks).graph)
-    rows = LocalRows(topology, [(0, 3)], {})
+    rows = LocalBlocks(topology, [(0, 3)], {})
     assert not rows.are_whole("out")
     rows.close()
 
@@ -165,7 +165,7 @@ def test_a_partition_without_nodes_leaves_rows_whole(tmp_path: Path) -> None:
     graph = make_store(tmp_path / "g", chunk, partitions=6).graph
     assert 0 in np.diff(graph.offsets("node"))
     for end in (1, 3):  # behind the first node are partitions without any
-        rows = LocalRows(Topology.of(graph), [(0, end)], {})
+        rows = LocalBlocks(Topology.of(graph), [(0, end)], {})
         assert rows.are_whole("out")
         rows.close()
 
@@ -176,9 +176,9 @@ def test_a_lone_piece_is_given_even_if_nobody_in_it_sends(tmp_path: Path) -> Non
     graph = make_store(tmp_path / "g", edge_chunk(rings), **how).graph
     topology = Topology.of(graph)
     senders = Frontier.from_list(256, np.array([200]), 1)
-    lone = LocalRows(topology, [(0, 128)], {})
+    lone = LocalBlocks(topology, [(0, 128)], {})
     assert [block.row_base for block in lone.blocks("in", senders)] == [0]
-    both = LocalRows(topology, [(0, 128), (128, 256)], {})
+    both = LocalBlocks(topology, [(0, 128), (128, 256)], {})
     assert [block.row_base for block in both.blocks("in", senders)] == [128]
     assert [block.row_base for block in both.blocks("in")] == [0, 128]
     for rows in (lone, both):

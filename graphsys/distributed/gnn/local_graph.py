@@ -19,8 +19,8 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.distributed.ownership import partition_cuts
 from graphsys.distributed.transport.exchange import TIMEOUT_S, Payload, Peer
 from graphsys.distributed.transport.requests import RequestChannel
-from graphsys.sampling.adjacency import NeighborRows
-from graphsys.sampling.features import DenseRows, FeatureRows
+from graphsys.sampling.adjacency import PartitionedCsr
+from graphsys.sampling.features import DenseFeatures, FeatureTable
 from graphsys.sampling.multi_hop import HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
 from graphsys.storage.reader import GraphReader as Graph
@@ -49,7 +49,7 @@ class LocalGraph:
         self._cuts = {k: partition_cuts(graph, k, num_workers) for k in graph.node_types}
         self._bounds = {k: graph.offsets(k)[list(c)] for k, c in self._cuts.items()}
         self._sampler: HopSampler | None = None
-        self._features: dict[str, FeatureRows] = {}
+        self._features: dict[str, FeatureTable] = {}
         self._condition = threading.Condition()
         self._counts = dict.fromkeys(("rows", "far_rows", "row_bytes", "feature_bytes"), 0)
 
@@ -83,12 +83,12 @@ class LocalGraph:
             self._condition.notify_all()
         return _LocalSampler(sampler, self)
 
-    def features(self, rows: FeatureRows) -> DenseRows:
+    def features(self, rows: FeatureTable) -> DenseFeatures:
         """Return features of a type as their owners give them."""
         with self._condition:
             self._features[rows.node_type] = rows
             self._condition.notify_all()
-        return _RemoteRows(rows, self)
+        return _RemoteFeatures(rows, self)
 
     def figures(self) -> Mapping[str, int]:
         """Return rows sampled, those that others drew, and bytes both ways."""
@@ -133,7 +133,7 @@ class _LocalSampler(HopSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: NeighborRows,
+        rows: PartitionedCsr,
         hop: int,
         key: Pair,
         span: Pair,
@@ -184,17 +184,17 @@ def _put(
     return end
 
 
-class _RemoteRows:
+class _RemoteFeatures:
     """Features of nodes, each from its owner."""
 
-    def __init__(self, rows: FeatureRows, graph: LocalGraph) -> None:
+    def __init__(self, rows: FeatureTable, graph: LocalGraph) -> None:
         self._rows, self._graph = rows, graph
         self.node_type, self.num_nodes, self.dim = rows.node_type, rows.num_nodes, rows.dim
 
     def gather(
         self, nodes: Ints, out: Floats | None = None, team: ThreadTeam | None = None
     ) -> Floats:
-        """Return the rows of nodes of others; see :meth:`FeatureRows.gather`."""
+        """Return the rows of nodes of others; see :meth:`FeatureTable.gather`."""
         if out is None:
             out = np.empty((len(nodes), self.dim), np.float32)
         owners = self._graph.owner_of(self.node_type, nodes)

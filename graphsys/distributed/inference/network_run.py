@@ -19,8 +19,8 @@ from graphsys.datasets.temporary import GraphLike, stored_graph
 from graphsys.distributed.cluster import Cluster, refuse_views
 from graphsys.distributed.inference.network_shard import (
     LayerSlices,
+    MappedLayer,
     NetworkShard,
-    PieceRows,
     save_rows,
 )
 from graphsys.distributed.inference.parts_folder import parts_beside
@@ -73,7 +73,7 @@ class NetworkRun(OpenedRun):
         chosen = node_type or self.node_type
         with disk_errors(self.path), parts_beside(self.beside) as files:
             make = self._sampled if draws_for_each(self.context) else self._by_layers
-            rows = PieceRows(files, make(files, chosen, nodes, progress))
+            rows = MappedLayer(files, make(files, chosen, nodes, progress))
             found = room_for(rows.shape, scratch_of(self.context, files.path))
             rows.write_to(found)
         progress.close()

@@ -60,7 +60,7 @@ class LayerSlices:
         return np.array(*files.parts([(self.list_file, low, high)]))
 
 
-class PieceRows:
+class MappedLayer:
     """The rows of a layer as workers left them, mapped.
 
     Args:
@@ -158,7 +158,7 @@ class NetworkShard:
             StorageFullError: They cannot be written.
         """
         files = self._opened(place)
-        before = {it: PieceRows(files, known[it]) for it in known} if k else None
+        before = {it: MappedLayer(files, known[it]) for it in known} if k else None
         context, written = self.run.context, []
         scratch = scratch_of(context, files.path)
         with kernel_threads(self._work.threads), torch.no_grad():

@@ -17,7 +17,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsErr
 from graphsys.core.memory import resident_bytes
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.kernels.cpu.embedding.vector_math import normalize_rows
 from graphsys.storage.manifest import file_name
@@ -67,7 +67,7 @@ def require_kind(kind: str) -> None:
 
 
 def build_index(
-    run: str | Path | TrainedRows,
+    run: str | Path | TrainedEmbedding,
     kind: IndexKind,
     *,
     node_type: str | None = None,
@@ -97,7 +97,7 @@ def build_index(
     require_kind(kind)
     if kind == "exact":
         raise ConfigError("index: got 'exact', which needs none; expected hnsw or ivf")
-    opened = run if isinstance(run, TrainedRows) else TrainedRows(run)
+    opened = run if isinstance(run, TrainedEmbedding) else TrainedEmbedding(run)
     _require_metric(kind, opened)
     chosen = opened.the_type(node_type)
     out = _file(opened, kind, chosen, path)
@@ -105,7 +105,7 @@ def build_index(
     return out
 
 
-def _require_metric(kind: str, run: TrainedRows) -> None:
+def _require_metric(kind: str, run: TrainedEmbedding) -> None:
     if comparator_of(run.config.comparator).is_custom:
         raise ConfigError(
             f"index: got {kind!r} with the comparator {run.config.comparator}, expected "
@@ -113,7 +113,7 @@ def _require_metric(kind: str, run: TrainedRows) -> None:
         )
 
 
-def index_bytes(run: TrainedRows, kind: IndexKind, node_type: str) -> int:
+def index_bytes(run: TrainedEmbedding, kind: IndexKind, node_type: str) -> int:
     """Return what the process takes at its peak while an index is built and searched."""
     require("faiss", extra="all")
     size, dim = int(run.graph.num_nodes_of(node_type)), run.dim_of(node_type)
@@ -125,7 +125,11 @@ def index_bytes(run: TrainedRows, kind: IndexKind, node_type: str) -> int:
 
 
 def open_index(
-    run: TrainedRows, kind: IndexKind, *, node_type: str, path: str | Path | None = None
+    run: TrainedEmbedding,
+    kind: IndexKind,
+    *,
+    node_type: str,
+    path: str | Path | None = None,
 ) -> NeighborIndex:
     """Open the index of a node type; build it if there is none of this checkpoint.
 
@@ -152,7 +156,7 @@ def prepare(rows: Any, config: EmbeddingConfig) -> Floats:
     return copy
 
 
-def _build(run: TrainedRows, kind: IndexKind, node_type: str) -> Any:
+def _build(run: TrainedEmbedding, kind: IndexKind, node_type: str) -> Any:
     faiss = require("faiss", extra="all")
     is_distance = comparator_of(run.config.comparator).is_distance
     metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
@@ -250,7 +254,7 @@ def _read(file: Path, kind: IndexKind) -> Any:
 
 
 def _file(
-    run: TrainedRows, kind: IndexKind, node_type: str, path: str | Path | None
+    run: TrainedEmbedding, kind: IndexKind, node_type: str, path: str | Path | None
 ) -> Path:
     if path is not None:
         return Path(path)
@@ -261,7 +265,7 @@ def _stamp_file(file: Path) -> Path:
     return file.with_name(file.name + ".json")
 
 
-def _stamp(run: TrainedRows, kind: IndexKind, node_type: str) -> str:
+def _stamp(run: TrainedEmbedding, kind: IndexKind, node_type: str) -> str:
     """Return what an index is of: the checkpoint, the kind and the type."""
     text = json.dumps(
         [

@@ -19,7 +19,7 @@ from graphsys.embedding.inference.ann_index import (
     prepare,
     require_kind,
 )
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
 from graphsys.graph.slices import WHOLE, Slice
 
@@ -34,7 +34,7 @@ _LOADED_BYTES = 12 << 20  # threads, what a library takes at its first use
 
 
 def nearest(
-    run: str | Path | TrainedRows,
+    run: str | Path | TrainedEmbedding,
     node: Any,
     k: int = 10,
     *,
@@ -74,7 +74,9 @@ def nearest(
         raise ConfigError(f"k: got {k}, expected an int >= 1")
     require_kind(index)
     budget = stated_budget(memory)
-    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    opened = (
+        run if isinstance(run, TrainedEmbedding) else TrainedEmbedding(run, graph=graph)
+    )
     chosen, number = opened.find(node, node_type)
     rows = prepare(opened.take(chosen, np.array([number])), opened.config)
     if index == "exact":
@@ -90,7 +92,7 @@ def nearest(
 
 
 def answers(
-    run: TrainedRows, node_type: str, k: int, scores: Floats, numbers: Ints
+    run: TrainedEmbedding, node_type: str, k: int, scores: Floats, numbers: Ints
 ) -> pa.Table:
     """Return the table of the best among some nodes; see :func:`nearest`.
 
@@ -109,7 +111,7 @@ def answers(
     return pa.table(columns if names is None else columns | {"name": names})
 
 
-def _block_within(run: TrainedRows, node_type: str, budget: int | None) -> int:
+def _block_within(run: TrainedEmbedding, node_type: str, budget: int | None) -> int:
     """Return how many rows are looked at together within a budget.
 
     Raises:
@@ -128,7 +130,7 @@ def _block_within(run: TrainedRows, node_type: str, budget: int | None) -> int:
 
 
 def search_rows(
-    run: TrainedRows,
+    run: TrainedEmbedding,
     node_type: str,
     queries: Floats,
     k: int,

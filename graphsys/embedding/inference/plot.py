@@ -15,7 +15,7 @@ from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.inference.drawing import Plot, to_html, to_png, to_svg
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 from graphsys.storage.output_file import new_files, require_writable
 
 Doubles = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ _BLOCK = 1 << 14
 
 
 def picture(
-    run: str | Path | TrainedRows,
+    run: str | Path | TrainedEmbedding,
     out: str | Path,
     *,
     node_type: str | None = None,
@@ -75,7 +75,9 @@ def picture(
     if out.suffix == ".png":
         require("matplotlib", extra="plot")
     require_writable(out, overwrite=overwrite)
-    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    opened = (
+        run if isinstance(run, TrainedEmbedding) else TrainedEmbedding(run, graph=graph)
+    )
     types = [opened.the_type(node_type)] if node_type is not None else opened.node_types
     shown = _choose(opened, types, num_nodes, seed)
     axes = principal_axes(opened, types)
@@ -118,7 +120,7 @@ class Axes:
         return (rows.astype(np.float64) - self.mean) @ self.directions
 
 
-def principal_axes(run: TrainedRows, types: Iterable[str]) -> Axes:
+def principal_axes(run: TrainedEmbedding, types: Iterable[str]) -> Axes:
     """Find the two main directions of all rows of some types, in two passes.
 
     Raises:
@@ -150,7 +152,7 @@ def principal_axes(run: TrainedRows, types: Iterable[str]) -> Axes:
     return Axes(mean=mean, directions=directions, shares=shares)
 
 
-def _blocks(run: TrainedRows, types: Iterable[str]) -> Iterable[Doubles]:
+def _blocks(run: TrainedEmbedding, types: Iterable[str]) -> Iterable[Doubles]:
     for name in types:
         for part in range(run.graph.num_partitions(name)):
             rows = run.rows(name, part)
@@ -159,7 +161,7 @@ def _blocks(run: TrainedRows, types: Iterable[str]) -> Iterable[Doubles]:
 
 
 def _choose(
-    run: TrainedRows, types: list[str], num_nodes: int, seed: int
+    run: TrainedEmbedding, types: list[str], num_nodes: int, seed: int
 ) -> list[tuple[str, npt.NDArray[np.int64]]]:
     """Sample nodes of every type by their ids."""
     return [
@@ -170,7 +172,7 @@ def _choose(
 
 
 def _values(
-    run: TrainedRows, shown: list[tuple[str, npt.NDArray[np.int64]]], color: str | None
+    run: TrainedEmbedding, shown: list[tuple[str, npt.NDArray[np.int64]]], color: str | None
 ) -> tuple[pa.Array, str]:
     """Return what colors each node, and what it is called."""
     columns = {

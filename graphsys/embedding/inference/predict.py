@@ -30,7 +30,7 @@ from graphsys.embedding.inference.triples import (
 )
 from graphsys.embedding.rows.batch_memory import FEW, batch_bytes, fitting_limits
 from graphsys.embedding.rows.scorer import Scorer
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ _JOINED_BYTES = 160  # of an answer: a row of the table, and all of them in orde
 
 
 def predict(
-    run: str | Path | TrainedRows,
+    run: str | Path | TrainedEmbedding,
     questions: pa.Table | Mapping[str, Sequence[Any]],
     k: int = 10,
     *,
@@ -91,7 +91,9 @@ def predict(
             f"known: got {known!r}, expected one of {', '.join(get_args(Known))}"
         )
     budget = stated_budget(memory)
-    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    opened = (
+        run if isinstance(run, TrainedEmbedding) else TrainedEmbedding(run, graph=graph)
+    )
     table = as_table(questions)
     asked = _Asked(opened, k, known, threads or num_cores(), known_splits)
     if budget is not None:
@@ -103,7 +105,7 @@ def predict(
 
 
 def score(
-    run: str | Path | TrainedRows,
+    run: str | Path | TrainedEmbedding,
     triples: pa.Table | Mapping[str, Sequence[Any]],
     *,
     graph: GraphLike | None = None,
@@ -126,7 +128,9 @@ def score(
         ConfigError: A row lacks something.
         UnknownNameError: A node or a relation is not in the graph.
     """
-    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    opened = (
+        run if isinstance(run, TrainedEmbedding) else TrainedEmbedding(run, graph=graph)
+    )
     table = as_table(triples)
     result = np.empty(table.num_rows, dtype=np.float64)
     for group in groups(opened, table, is_complete=True):
@@ -151,7 +155,7 @@ class _Asked:
     """How questions are answered."""
 
     def __init__(
-        self, run: TrainedRows, k: int, known: Known, threads: int, known_splits: str
+        self, run: TrainedEmbedding, k: int, known: Known, threads: int, known_splits: str
     ) -> None:
         self.run, self.k, self.known, self.threads = run, k, known, threads
         self.known_splits = known_splits
@@ -243,7 +247,7 @@ class _Answers:
 
 
 def _batches(
-    run: TrainedRows,
+    run: TrainedEmbedding,
     group: QueryGroup,
     known: Known,
     limits: BatchLimits | None,
@@ -280,7 +284,7 @@ def _batches(
         )
 
 
-def _text_bytes(run: TrainedRows) -> int:
+def _text_bytes(run: TrainedEmbedding) -> int:
     """Return what the names in an answer take beyond a number each, on average."""
     names = [name for relations in run.model for name in relations.relations]
     ids = [run.graph.node_ids(name) for name in run.node_types]
@@ -298,7 +302,7 @@ def _is_known(queries: Queries, numbers: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _join(run: TrainedRows, answers: list[_Answers], known: Known) -> pa.Table:
+def _join(run: TrainedEmbedding, answers: list[_Answers], known: Known) -> pa.Table:
     """Turn numbers into names: one row per answer, in the order of the questions."""
     tables = [_named(run, some) for some in answers]
     if not tables:
@@ -330,7 +334,7 @@ def _join(run: TrainedRows, answers: list[_Answers], known: Known) -> pa.Table:
     return joined if known == "mark" else joined.drop_columns(["known"])
 
 
-def _named(run: TrainedRows, answers: _Answers) -> pa.Table:
+def _named(run: TrainedEmbedding, answers: _Answers) -> pa.Table:
     group, kind = answers.group, answers.group.relations.edge_type
     row, place = np.nonzero(answers.numbers >= 0)
     own = {"head": kind.src_type, "tail": kind.dst_type}

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 
 Ints = npt.NDArray[np.int64]
 COLUMNS: Final = ("head", "relation", "tail")
@@ -83,7 +83,7 @@ def _column(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def groups(
-    run: TrainedRows, table: pa.Table, *, is_complete: bool = False
+    run: TrainedEmbedding, table: pa.Table, *, is_complete: bool = False
 ) -> Iterator[QueryGroup]:
     """Look up the names in a table of questions, edge type by edge type.
 
@@ -126,7 +126,7 @@ def groups(
             )
 
 
-def relation_names(run: TrainedRows) -> dict[str, tuple[int, int]]:
+def relation_names(run: TrainedEmbedding) -> dict[str, tuple[int, int]]:
     """Return the relations a run can be asked about: their edge type and code.
 
     A name that several edge types have is written ``edge type/relation``.
@@ -140,7 +140,7 @@ def relation_names(run: TrainedRows) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _relations(run: TrainedRows, table: pa.Table) -> tuple[Ints, Ints]:
+def _relations(run: TrainedEmbedding, table: pa.Table) -> tuple[Ints, Ints]:
     """Return the edge type and the relation of every row."""
     known = relation_names(run)
     if not _is_given(table, "relation").any():
@@ -171,7 +171,7 @@ def _is_given(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
 
 
 def _numbers(
-    run: TrainedRows, table: pa.Table, name: str, node_type: str, rows: Ints
+    run: TrainedEmbedding, table: pa.Table, name: str, node_type: str, rows: Ints
 ) -> Ints:
     ids = table.column(name).take(pa.array(rows)).to_pylist()
     return run.graph.lookup(node_type, ids).astype(np.int64)

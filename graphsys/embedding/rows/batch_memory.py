@@ -11,7 +11,7 @@ from graphsys.core.budget import too_small
 from graphsys.core.types import true_splits
 from graphsys.embedding.data.filtered_queries import BatchLimits
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 from graphsys.embedding.spec.comparators import comparator_of
 
 FEW = 2
@@ -31,7 +31,7 @@ def candidate_block(dim: int) -> int:
 
 
 def batch_bytes(
-    run: TrainedRows,
+    run: TrainedEmbedding,
     model: Sequence[RelationSet],
     limits: BatchLimits,
     num_questions: int,

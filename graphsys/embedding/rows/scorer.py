@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from graphsys.core.arrays import distinct
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.rows.trained_rows import TrainedEmbedding
 from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.embedding.spec.operators import OperatorSpec
 from graphsys.kernels.cpu.embedding.operators import (
@@ -50,7 +50,7 @@ class Scorer:
     """
 
     def __init__(
-        self, run: TrainedRows, relations: RelationSet, asks_for_dst: bool
+        self, run: TrainedEmbedding, relations: RelationSet, asks_for_dst: bool
     ) -> None:
         self.run, self.relations, self.asks_for_dst = run, relations, asks_for_dst
         self.is_reciprocal = relations.num_sides == 2

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 
-class TrainedRows:
+class TrainedEmbedding:
     """The last checkpoint of a run, with the names of its graph.
 
     Rows are mapped from the run's files, not read.
@@ -274,7 +274,7 @@ class RowBlocks:
         part: Their partition.
     """
 
-    def __init__(self, run: TrainedRows, node_type: str, part: int) -> None:
+    def __init__(self, run: TrainedEmbedding, node_type: str, part: int) -> None:
         self._run, self._node_type, self._part = run, node_type, part
         self._size = int(np.diff(run.graph.offsets(node_type))[part])
 

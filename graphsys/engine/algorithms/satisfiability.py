@@ -25,7 +25,7 @@ from graphsys.engine.algorithms.arguments import (
 from graphsys.engine.edge_weights import refuse_no_formula
 from graphsys.engine.execute.executor import Executor
 from graphsys.engine.execute.prepared import compile_program
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.needs import BY_ID, Facts, Need
 from graphsys.engine.programs.survey_propagation import SurveyPropagation
 from graphsys.engine.result import Result
@@ -168,7 +168,7 @@ class _Decimation:
         topology = formula.topology()
         program = SurveyPropagation(seed=self.seed, tolerance=tolerance)
         plan, kernels, compiling = compile_program(program, topology, _SUPERSTEPS)
-        rows = MemoryRows(topology)
+        rows = MemoryBlocks(topology)
         executor = Executor(
             program, plan, kernels, topology, rows, num_threads=self.num_threads
         )

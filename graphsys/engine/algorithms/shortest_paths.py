@@ -372,9 +372,9 @@ def _weighted_rows(topology: Topology) -> Csr | None:
     return rows if "weight" in rows.columns else None
 
 
-def _rows_of(rows: Csr) -> kernels.WeightedRows:
+def _rows_of(rows: Csr) -> kernels.WeightedCsr:
     weights = rows.begins_of("weight"), rows.columns["weight"]
-    return kernels.WeightedRows(rows.begins, rows.ends, rows.indices, *weights)
+    return kernels.WeightedCsr(rows.begins, rows.ends, rows.indices, *weights)
 
 
 def _new_nodes(out: Csr) -> kernels.Nodes:

@@ -20,7 +20,7 @@ from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr
-from graphsys.graph.simple_rows import SimpleRows
+from graphsys.graph.simple_rows import MergedCsr
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
@@ -157,7 +157,7 @@ def arcs_between(topology: Topology, team: ThreadTeam, share: Slice = WHOLE) -> 
     """
     if topology.is_directed:
         return _opposite_arcs(topology, topology.simple(), team, share)
-    rows = SimpleRows.of(topology.simple_in_place())
+    rows = MergedCsr.of(topology.simple_in_place())
     return 2 * count(rows, team, topology.allocate, share)[0]
 
 
@@ -177,7 +177,7 @@ def shares_of(arcs: Counts, degrees: Counts) -> npt.NDArray[np.float64]:
 
 
 def count(
-    rows: SimpleRows,
+    rows: MergedCsr,
     team: ThreadTeam,
     allocate: Allocate = np.empty,
     share: Slice = WHOLE,
@@ -242,7 +242,7 @@ class _Oriented:
 
 # long: one pass with what its loop shares
 def _orient(
-    rows: SimpleRows, values: npt.NDArray[Any], team: ThreadTeam, allocate: Allocate
+    rows: MergedCsr, values: npt.NDArray[Any], team: ThreadTeam, allocate: Allocate
 ) -> _Oriented:
     """Relabel and split a graph whose entries have values, or none."""
     degrees, num_nodes = rows.degrees(team.num_threads), rows.out.num_nodes
@@ -328,7 +328,7 @@ def _opposite_arcs(
         _counter(),
         arcs,
     )
-    oriented = _orient(SimpleRows.of(simple), arcs, team, topology.allocate)
+    oriented = _orient(MergedCsr.of(simple), arcs, team, topology.allocate)
     threads, num_nodes = team.num_threads, simple.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
     marks = np.zeros((threads, num_nodes), dtype=np.uint8)

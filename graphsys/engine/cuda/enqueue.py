@@ -11,7 +11,7 @@ from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLaunch, DeviceLauncher
 from graphsys.engine.cuda.mappings import Mappings
 from graphsys.engine.cuda.profile_events import tell
-from graphsys.engine.cuda.rows import DeviceBlock, DeviceRows
+from graphsys.engine.cuda.rows import DeviceBlock, DeviceBlocks
 from graphsys.engine.execute.directions import pull_directions, push_directions
 
 _TWC = ("thread", "warp", "block")
@@ -32,7 +32,7 @@ class Enqueuer:
     """
 
     def __init__(
-        self, launcher: DeviceLauncher, rows: DeviceRows, strategy: str, max_fused: int
+        self, launcher: DeviceLauncher, rows: DeviceBlocks, strategy: str, max_fused: int
     ) -> None:
         self.launcher = launcher
         self.device = launcher.device

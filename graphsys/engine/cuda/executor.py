@@ -14,12 +14,12 @@ from graphsys.core.memory import format_bytes
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.arrays import node_bytes
 from graphsys.engine.cuda.launch import DeviceLauncher
-from graphsys.engine.cuda.rows import DeviceRows
+from graphsys.engine.cuda.rows import DeviceBlocks
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.cuda.supersteps import DeviceSupersteps
 from graphsys.engine.execute.directions import pull_directions, push_directions
 from graphsys.engine.execute.executor import Executor
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
 
@@ -67,7 +67,7 @@ class DeviceExecutor(Executor):
             plan,
             {},
             topology,
-            MemoryRows(topology),
+            MemoryBlocks(topology),
             num_threads=1,
             max_supersteps=max_supersteps,
         )
@@ -85,7 +85,7 @@ class DeviceExecutor(Executor):
                     f"device, the budget is {format_bytes(device_memory)}: raise "
                     "device_memory, or use device='cpu'"
                 )
-        rows = self.rows = DeviceRows(topology, memory, budget)
+        rows = self.rows = DeviceBlocks(topology, memory, budget)
         launcher = DeviceLauncher(
             program,
             module.KERNELS,

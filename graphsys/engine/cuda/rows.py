@@ -42,7 +42,7 @@ class DeviceBlock:
     first_edge: int = 0
 
 
-class DeviceRows:
+class DeviceBlocks:
     """The rows of a graph for kernels, within a budget.
 
     Args:

@@ -18,7 +18,7 @@ from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.fused import FUSED_EDGES, FusedRuns, SpeculativeSuperstep
 from graphsys.engine.cuda.launch import DeviceLauncher
-from graphsys.engine.cuda.rows import DeviceRows
+from graphsys.engine.cuda.rows import DeviceBlocks
 from graphsys.engine.execute.directions import num_messages, out_going, pull_directions
 from graphsys.engine.execute.frontier import Frontier, StepResult
 from graphsys.engine.execute.supersteps import PULL_SHARE
@@ -38,7 +38,7 @@ class DeviceSupersteps:
     def __init__(
         self,
         launcher: DeviceLauncher,
-        rows: DeviceRows,
+        rows: DeviceBlocks,
         strategy: str,
         max_fused: int,
         steps_left: Callable[[PhasePlan], int],

@@ -25,8 +25,8 @@ from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.execute.arrays import Allocate
 from graphsys.engine.execute.memory_estimate import MemoryEstimate
-from graphsys.engine.execute.rows import MemoryRows, RowProvider
-from graphsys.engine.execute.stream import PagedRows, StreamRows
+from graphsys.engine.execute.rows import MemoryBlocks, RowProvider
+from graphsys.engine.execute.stream import PagedBlocks, StreamedBlocks
 from graphsys.engine.topology import Topology
 from graphsys.engine.used_kernels import WorkKernels
 from graphsys.generated.modules import load_module
@@ -200,9 +200,9 @@ def rows_of(choice: MemoryPlan, plan: ProgramPlan, topology: Topology) -> RowPro
     estimate = MemoryEstimate(plan, topology)
     columns = estimate.columns
     if choice.mode == "memory" or choice.unites:
-        return MemoryRows(topology, None if estimate.must_unite else tuple(columns))
+        return MemoryBlocks(topology, None if estimate.must_unite else tuple(columns))
     spare = float("inf") if choice.budget is None else choice.budget - choice.needed
-    kind = StreamRows if choice.mode == "streamed" else PagedRows
+    kind = StreamedBlocks if choice.mode == "streamed" else PagedBlocks
     return kind(topology, columns, keeps_bytes=max(spare, 0))
 
 

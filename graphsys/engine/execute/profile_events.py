@@ -39,17 +39,17 @@ def tell(launcher: Calls, launch: Launch) -> None:
     if not is_recording() or launch.kernel not in (*_PULLS, *_PUSHES):
         return
     block, extra = launch.block, launch.extra
-    rows = [_Rows(block.begins, block.ends, block.indices, launch)]
+    rows = [_VisitedRows(block.begins, block.ends, block.indices, launch)]
     if len(extra.get("other_begins", ())):
         others = extra["other_begins"], extra["other_ends"], extra["other_indices"]
-        rows.append(_Rows(*others, launch))
+        rows.append(_VisitedRows(*others, launch))
     at_most = launch.phase is not None and launcher.has(f"trips_{launch.phase.number}")
     at_most = at_most and launch.kernel in _PULLS
     count("edges", sum(it.num_entries for it in rows), at_most=at_most)
     observe("rows", lambda: [it.visit(launcher) for it in rows])
 
 
-class _Rows:
+class _VisitedRows:
     """Some rows of a launch."""
 
     def __init__(self, begins: Array, ends: Array, indices: Array, launch: Launch) -> None:

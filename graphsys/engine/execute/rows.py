@@ -100,7 +100,7 @@ class RowProvider(Protocol):
         """Let go of what reads ahead."""
 
 
-class MemoryRows:
+class MemoryBlocks:
     """All rows of a direction as one block in memory.
 
     Args:

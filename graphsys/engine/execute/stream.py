@@ -5,7 +5,7 @@ thread reads the pieces to come while kernels run over the present one, and the 
 piece are given back behind it, so that a pass over any number of edges holds a few pieces.
 Blocks none of whose edges come from an active partition are not read at all.
 
-Where even the nodes' states do not fit in memory (:class:`PagedRows`), the rows of a
+Where even the nodes' states do not fit in memory (:class:`PagedBlocks`), the rows of a
 partition are visited once for every partition that its neighbors are in, so that random
 access stays inside two partitions (X. Zhu et al., "GridGraph", USENIX ATC 2015).
 """
@@ -56,7 +56,7 @@ class Part:
     pieces: list[RowBlock] = field(default_factory=list)
 
 
-class StreamRows:
+class StreamedBlocks:
     """Rows of a store that stay in its files.
 
     Args:
@@ -296,7 +296,7 @@ class StreamRows:
         self._scattered.clear()
 
 
-class PagedRows(StreamRows):
+class PagedBlocks(StreamedBlocks):
     """Rows visited once for every partition that their neighbors are in.
 
     Each visit copies the entries concerned, one bucket of the store. For states that lie

@@ -24,7 +24,7 @@ from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.message_graph import Layer
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.ops.adjacency import DeviceSparseRows
-from graphsys.gnn.ops.cuda.feature_cache import PartialRows
+from graphsys.gnn.ops.cuda.feature_cache import PartialFeatures
 from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.sampling.blocks import Buffers
 
@@ -186,7 +186,7 @@ class DeviceTransfer:
             for tensor in batch.on_device:
                 tensor.record_stream(current)  # its memory is the other stream's
         batch.x = {
-            name: values.whole() if isinstance(values, PartialRows) else values
+            name: values.whole() if isinstance(values, PartialFeatures) else values
             for name, values in batch.x.items()
         }
 
@@ -257,8 +257,8 @@ def _moved(values: Any, put: Put) -> Any:
         return put(values)
     if isinstance(values, FeatureBags):
         return FeatureBags(put(values.values), put(values.begins))
-    if isinstance(values, PartialRows):
-        return PartialRows(put(values.where), put(values.missed), values.cache)
+    if isinstance(values, PartialFeatures):
+        return PartialFeatures(put(values.where), put(values.missed), values.cache)
     if isinstance(values, SparseFeatures):
         return SparseFeatures(DeviceSparseRows.moved(values.rows, put), put(values.values))
     return values
@@ -280,7 +280,7 @@ def _small_arrays(batch: Batch, kept: Container[str]) -> Iterator[Any]:
         given: Sequence[Any] = (values,)
         if isinstance(values, FeatureBags):
             given = values.values, values.begins
-        elif isinstance(values, PartialRows):
+        elif isinstance(values, PartialFeatures):
             given = (values.where,)
         for array in given:
             if isinstance(array, torch.Tensor) and not array.is_floating_point():

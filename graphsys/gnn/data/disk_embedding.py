@@ -35,7 +35,7 @@ class Read:
     states: torch.Tensor
 
 
-class StoredRows:
+class StoredEmbedding:
     """The learned rows of all node types that have some, moved by row-wise Adagrad.
 
     A row moves by ``rate * gradient / sqrt(sum of the mean squares of its gradients)``, as

@@ -11,18 +11,18 @@ import torch
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.core.memory import parse_bytes
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.owners import Owners, PartitionedRows
-from graphsys.gnn.ops.cuda.feature_cache import DeviceCache, PartialRows
+from graphsys.gnn.data.owners import Owners, PartitionedFeatures
+from graphsys.gnn.ops.cuda.feature_cache import DeviceCache, PartialFeatures
 from graphsys.sampling import (
-    BagRows,
-    CachedRows,
-    FeatureRows,
+    BagTable,
+    CachedFeatures,
+    FeatureTable,
     degree_scores,
     importance_scores,
     message_rows,
 )
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.features import DenseRows
+from graphsys.sampling.features import DenseFeatures
 from graphsys.sampling.profile_events import tell_gathered
 from graphsys.storage.reader import GraphReader
 
@@ -62,7 +62,7 @@ class FeatureBags:
 
 
 @dataclass(frozen=True)
-class AllRows:
+class WholeEmbedding:
     """All learned rows of a node type, in order."""
 
     num_rows: int
@@ -97,7 +97,7 @@ class InputFeatures:
     ) -> None:
         self._owners = owners
         self._graph, self._is_scaling = graph, config.normalize_features
-        self._rows: dict[str, FeatureRows | BagRows | None] = {}
+        self._rows: dict[str, FeatureTable | BagTable | None] = {}
         self._sizes = {name: graph.num_nodes_of(name) for name in node_types}
         everything = sorted({f for name in node_types for f in graph.feature_names(name)})
         for name in config.features:
@@ -111,7 +111,7 @@ class InputFeatures:
             {}
             if owners is None
             else {
-                name: PartitionedRows(rows, self._cached.get(name, far[name]), owners)
+                name: PartitionedFeatures(rows, self._cached.get(name, far[name]), owners)
                 for name, rows in self._dense.items()
             }
         )
@@ -144,7 +144,7 @@ class InputFeatures:
         if self._owners is not None:
             result["inputs"] = sum(rows.num_asked for rows in self._owned.values())
             result["far_inputs"] = sum(rows.num_far for rows in self._owned.values())
-        places: tuple[tuple[str, Mapping[str, CachedRows | DeviceCache]], ...]
+        places: tuple[tuple[str, Mapping[str, CachedFeatures | DeviceCache]], ...]
         places = ("cache", self._cached), ("device_cache", self._on_device)
         for name, caches in places:
             if asked := sum(cache.num_asked for cache in caches.values()):
@@ -164,20 +164,20 @@ class InputFeatures:
         for name, (rows, share, scores) in shares.items():
             assert scores is not None  # such policies have some
 
-            def gather(nodes: Ints, rows: FeatureRows = rows) -> Floats:
+            def gather(nodes: Ints, rows: FeatureTable = rows) -> Floats:
                 return self._scaled(rows.gather(nodes))
 
             cache = DeviceCache(name, scores, rows.dim, share, gather, device)
             self._on_device[name] = cache
 
     @property
-    def _dense(self) -> dict[str, FeatureRows]:
-        return {n: r for n, r in self._rows.items() if isinstance(r, FeatureRows)}
+    def _dense(self) -> dict[str, FeatureTable]:
+        return {n: r for n, r in self._rows.items() if isinstance(r, FeatureTable)}
 
-    def _far_rows(self, owners: Owners) -> dict[str, DenseRows]:
+    def _far_rows(self, owners: Owners) -> dict[str, DenseFeatures]:
         """Return the rows as their owners give them, by type."""
         for name, rows in self._rows.items():
-            if isinstance(rows, BagRows):
+            if isinstance(rows, BagTable):
                 raise ConfigError(
                     f"sample_at: got owners, who send arrays of numbers; feature "
                     f"{rows.name!r} of node type {name!r} is a bag, choose other features "
@@ -186,8 +186,8 @@ class InputFeatures:
         return {name: owners.features(rows) for name, rows in self._dense.items()}
 
     def _make_caches(
-        self, config: GnnConfig, far: Mapping[str, DenseRows]
-    ) -> dict[str, CachedRows]:
+        self, config: GnnConfig, far: Mapping[str, DenseFeatures]
+    ) -> dict[str, CachedFeatures]:
         policy: Any = config.cache
         shares = self._shares(self._graph, config, config.cache_memory, policy)
         found = {}
@@ -196,12 +196,12 @@ class InputFeatures:
                 nodes = np.arange(rows.num_nodes)
                 is_own = self._owners.owner_of(name, nodes) == self._owners.rank
                 scores[is_own] = -1  # they are here
-            found[name] = CachedRows(far.get(name, rows), policy, share, scores)
+            found[name] = CachedFeatures(far.get(name, rows), policy, share, scores)
         return found
 
     def _shares(
         self, graph: GraphReader, config: GnnConfig, memory: str, policy: str
-    ) -> dict[str, tuple[FeatureRows, int, Any]]:
+    ) -> dict[str, tuple[FeatureTable, int, Any]]:
         """Return the dense features by type, their shares of a memory, and scores."""
         dense = self._dense
         total = sum(rows.num_nodes * rows.dim for rows in dense.values())
@@ -223,7 +223,7 @@ class InputFeatures:
             InvalidGraphError: Some are no finite numbers; says how many and where.
         """
         for name, rows in self._rows.items():
-            if not isinstance(rows, FeatureRows):
+            if not isinstance(rows, FeatureTable):
                 continue
             parts = None if self._owners is None else self._owners.parts(name)
             count, first = rows.find_odd(parts)
@@ -237,17 +237,17 @@ class InputFeatures:
 
     def _shape(self, name: str) -> InputShape:
         rows = self._rows[name]
-        if isinstance(rows, FeatureRows):
+        if isinstance(rows, FeatureTable):
             return InputShape(dim=rows.dim)
-        if isinstance(rows, BagRows):
+        if isinstance(rows, BagTable):
             return InputShape(dim=0, num_learned=max(rows.size, 1), is_bag=True)
         return InputShape(dim=0, num_learned=self._sizes[name])
 
     def _gather(
         self, name: str, nodes: Ints, buffers: Buffers | None
-    ) -> torch.Tensor | FeatureBags | PartialRows:
+    ) -> torch.Tensor | FeatureBags | PartialFeatures:
         rows = self._rows[name]
-        if isinstance(rows, BagRows):
+        if isinstance(rows, BagTable):
             values, begins = rows.gather(nodes)
             return FeatureBags(torch.from_numpy(values), torch.from_numpy(begins))
         if rows is None:
@@ -260,12 +260,14 @@ class InputFeatures:
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
         tell_gathered(nodes, rows.dim, np.dtype(np.float32).itemsize)
-        kept: Mapping[str, PartitionedRows | CachedRows] = self._owned or self._cached
+        kept: Mapping[str, PartitionedFeatures | CachedFeatures] = (
+            self._owned or self._cached
+        )
         source = rows if out is None else kept.get(name, rows)
         found = torch.from_numpy(self._scaled(source.gather(nodes, out)))
         if cache is None:
             return found
-        return PartialRows(torch.from_numpy(where), found, cache)
+        return PartialFeatures(torch.from_numpy(where), found, cache)
 
     def _scaled(self, rows: Floats) -> Floats:
         """Return rows divided by their sums, in place, where the config says so."""
@@ -277,20 +279,20 @@ class InputFeatures:
 
 def _rows_of(
     graph: GraphReader, name: str, config: GnnConfig
-) -> FeatureRows | BagRows | None:
+) -> FeatureTable | BagTable | None:
     """Return the features of a type that a config names, or those it has."""
     dims = {f: e["dim"] for f, e in graph.manifest.node_types[name].features.items()}
     if config.features:
         dims = {f: dim for f, dim in dims.items() if f in config.features}
     dense, bags = [f for f, d in dims.items() if d], [f for f, d in dims.items() if not d]
     if dense and not (bags and config.features):
-        return FeatureRows(graph, name, dense)
+        return FeatureTable(graph, name, dense)
     if len(bags) > 1 or dense:
         raise ConfigError(
             f"features: node type {name!r} has {', '.join([*dense, *bags])}; choose one "
             "bag, or arrays of numbers"
         )
-    return BagRows(graph, name, bags[0]) if bags else None
+    return BagTable(graph, name, bags[0]) if bags else None
 
 
 def require_types(graph: GraphReader, node_types: Sequence[str], wanted: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from graphsys.core.events import span
 from graphsys.core.rng import generator
 from graphsys.gnn.data.adaptive_prefetch import AdaptivePrefetch
-from graphsys.gnn.data.disk_embedding import StoredRows
+from graphsys.gnn.data.disk_embedding import StoredEmbedding
 from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.message_graph import Layer, MessageGraph
 from graphsys.metrics.overlap import Overlap
@@ -78,7 +78,7 @@ class Loader:
         features: InputFeatures,
         prefetch: int,
         trim: Trim | None = None,
-        stored: StoredRows | None = None,
+        stored: StoredEmbedding | None = None,
         send: Callable[[Batch], None] | None = None,
         new_buffers: Callable[[], Buffers] = Buffers,
         overlap: Overlap | None = None,

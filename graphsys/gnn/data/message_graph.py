@@ -24,7 +24,7 @@ from graphsys.sampling import (
     relation_rows,
     rows_of,
 )
-from graphsys.sampling.adjacency import REVERSED, NeighborRows, Side
+from graphsys.sampling.adjacency import REVERSED, PartitionedCsr, Side
 from graphsys.sampling.multi_hop import HopSampler
 from graphsys.storage.reader import GraphReader
 
@@ -197,14 +197,14 @@ class MessageGraph:
         )
 
 
-def _make_sampler(rows: Sequence[NeighborRows], config: GnnConfig) -> HopSampler:
+def _make_sampler(rows: Sequence[PartitionedCsr], config: GnnConfig) -> HopSampler:
     made: HopSampler = SAMPLERS.get(config.sampler).make(rows, config)
     return made
 
 
 def walk_rows(
     graph: GraphReader, config: GnnConfig, node_type: str
-) -> tuple[NeighborRows, NeighborRows | None]:
+) -> tuple[PartitionedCsr, PartitionedCsr | None]:
     """Return the rows of PinSage's walks: within a type, or over another and back.
 
     Raises:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.threads import ThreadTeam
-from graphsys.sampling.features import DenseRows, FeatureRows
+from graphsys.sampling.features import DenseFeatures, FeatureTable
 from graphsys.sampling.multi_hop import HopSampler
-from graphsys.sampling.row_cache import CachedRows
+from graphsys.sampling.row_cache import CachedFeatures
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -34,14 +34,14 @@ class Owners(Protocol):
     def sampler(self, sampler: HopSampler) -> HopSampler:
         """Return a sampler that draws the same, each row where its node belongs."""
 
-    def features(self, rows: FeatureRows) -> DenseRows:
+    def features(self, rows: FeatureTable) -> DenseFeatures:
         """Return rows that are read where their nodes belong."""
 
     def figures(self) -> Mapping[str, int]:
         """Return what was read here, and what others sent."""
 
 
-class PartitionedRows:
+class PartitionedFeatures:
     """Features of nodes: own ones from the store, those of others from a cache.
 
     Args:
@@ -55,7 +55,7 @@ class PartitionedRows:
     """
 
     def __init__(
-        self, rows: FeatureRows, far: DenseRows | CachedRows, owners: Owners
+        self, rows: FeatureTable, far: DenseFeatures | CachedFeatures, owners: Owners
     ) -> None:
         self._rows, self._far, self._owners = rows, far, owners
         self.num_asked = self.num_far = 0
@@ -64,7 +64,7 @@ class PartitionedRows:
     def gather(
         self, nodes: Ints, out: Floats | None = None, team: ThreadTeam | None = None
     ) -> Floats:
-        """Return the rows of nodes; see :meth:`FeatureRows.gather`."""
+        """Return the rows of nodes; see :meth:`FeatureTable.gather`."""
         self._rows.check(nodes, out)
         if out is None:
             out = np.empty((len(nodes), self._rows.dim), np.float32)

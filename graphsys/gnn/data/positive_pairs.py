@@ -14,7 +14,7 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.shuffled_edges import ShuffledEdges, SplitEdges
 from graphsys.gnn.model_spec import spec_of
 from graphsys.sampling import Block, rows_of, walk
-from graphsys.sampling.adjacency import REVERSED, NeighborRows
+from graphsys.sampling.adjacency import REVERSED, PartitionedCsr
 from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ class WalkPairs:
     src_type: str
     dst_type: str
     seed: int
-    path: list[NeighborRows]
+    path: list[PartitionedCsr]
     num_traversals: int
 
     def epoch(self, epoch: int) -> Ints:

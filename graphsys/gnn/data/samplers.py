@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.part_specs import SAMPLERS, SamplerSpec
 from graphsys.sampling import LaborSampler, NeighborSampler, TemporalSampler
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 
 
-def _neighbor(rows: Sequence[NeighborRows], config: GnnConfig) -> NeighborSampler:
+def _neighbor(rows: Sequence[PartitionedCsr], config: GnnConfig) -> NeighborSampler:
     return NeighborSampler(
         rows,
         config.hop_fanouts,
@@ -19,13 +19,13 @@ def _neighbor(rows: Sequence[NeighborRows], config: GnnConfig) -> NeighborSample
     )
 
 
-def _labor(rows: Sequence[NeighborRows], config: GnnConfig) -> LaborSampler:
+def _labor(rows: Sequence[PartitionedCsr], config: GnnConfig) -> LaborSampler:
     return LaborSampler(
         rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed
     )
 
 
-def _temporal(rows: Sequence[NeighborRows], config: GnnConfig) -> TemporalSampler:
+def _temporal(rows: Sequence[PartitionedCsr], config: GnnConfig) -> TemporalSampler:
     return TemporalSampler(
         rows,
         config.hop_fanouts,

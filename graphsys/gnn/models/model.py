@@ -10,7 +10,7 @@ from torch import nn
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.disk_embedding import StoredRows
+from graphsys.gnn.data.disk_embedding import StoredEmbedding
 from graphsys.gnn.ops.adjacency import SparseRows
 
 Rows = Mapping[str, SparseRows]
@@ -37,7 +37,7 @@ class Model(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.config, self.num_out, self.decoder = config, num_out, decoder
-        self.learned, self.stored = nn.ModuleDict(), StoredRows(config, {})
+        self.learned, self.stored = nn.ModuleDict(), StoredEmbedding(config, {})
         self._read: Tensors = {}  # learned rows of the input read last, for their penalty
 
     @abstractmethod

@@ -11,8 +11,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.disk_embedding import StoredRows
-from graphsys.gnn.data.features import AllRows, FeatureBags, InputShape
+from graphsys.gnn.data.disk_embedding import StoredEmbedding
+from graphsys.gnn.data.features import FeatureBags, InputShape, WholeEmbedding
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
 from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
@@ -133,7 +133,7 @@ class Network(Model):
             rows = self.stored.read(name, values)
             return rows.to(next(self.parameters()).device)
         table: Any = self.learned[key_of(name)]
-        if isinstance(values, AllRows):
+        if isinstance(values, WholeEmbedding):
             return table.weight
         if isinstance(values, FeatureBags):
             return table(values.values, values.begins)
@@ -232,13 +232,13 @@ class Network(Model):
 
 def _make_learned(
     config: GnnConfig, shapes: Mapping[str, InputShape]
-) -> tuple[nn.ModuleDict, StoredRows]:
+) -> tuple[nn.ModuleDict, StoredEmbedding]:
     """Return the learned rows as parameters, or as rows on disk; the other is empty."""
     wanted = {name: shape for name, shape in shapes.items() if not shape.dim}
     tables = nn.ModuleDict()
     if config.learned_rows == "disk":
         sizes = {name: shape.num_learned for name, shape in wanted.items()}
-        return tables, StoredRows(config, sizes)
+        return tables, StoredEmbedding(config, sizes)
     for name, shape in wanted.items():
         tables[key_of(name)] = (
             nn.EmbeddingBag(shape.num_learned, config.dim, mode="mean")
@@ -247,7 +247,7 @@ def _make_learned(
         )
     for table in tables.values():
         nn.init.normal_(table.weight, std=0.1)  # type: ignore[arg-type]
-    return tables, StoredRows(config, {})
+    return tables, StoredEmbedding(config, {})
 
 
 def _make_hop(

@@ -17,7 +17,7 @@ from graphsys.core.cuda.offline import KernelReport
 from graphsys.core.triton.offline import compile_one, compiling_offline
 from graphsys.gnn.ops import functional as ours
 from graphsys.gnn.ops.adjacency import DeviceSparseRows, SparseRows
-from graphsys.gnn.ops.cuda.feature_cache import PartialRows
+from graphsys.gnn.ops.cuda.feature_cache import PartialFeatures
 from graphsys.gnn.ops.cuda.launch import launching
 from graphsys.gnn.ops.device_entries import PIECE
 
@@ -66,7 +66,7 @@ def compile_kernels(
     table: Any = SimpleNamespace(table=torch.zeros(_NUM_NODES, width))
     with _compiled_by(keep, "features"):
         where = torch.zeros(_NUM_NODES, dtype=torch.int32)
-        PartialRows(where, torch.zeros(_NUM_NODES, width), table).whole()
+        PartialFeatures(where, torch.zeros(_NUM_NODES, width), table).whole()
     for length, shape in ((1, "one piece"), (PIECE + 1, "pieces")):
         rows = _rows(length)
         for name, function, inputs in _calls(rows, width, heads, dtype):

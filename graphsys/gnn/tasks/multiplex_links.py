@@ -24,7 +24,7 @@ from graphsys.gnn.tasks.output import Output, rows_column
 from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.gnn.tasks.skipgram import TypePair, WalkWindows
 from graphsys.sampling import NegativeSampler, relation_names, relation_rows
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
@@ -310,7 +310,7 @@ def _check(config: GnnConfig) -> None:
 
 
 def _make_negatives(
-    node_type: str, rows: Sequence[NeighborRows], config: GnnConfig
+    node_type: str, rows: Sequence[PartitionedCsr], config: GnnConfig
 ) -> NegativeSampler:
     degrees = None
     if config.negatives == "degree":

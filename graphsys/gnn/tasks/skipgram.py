@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.rng import generator
 from graphsys.sampling import relation_name, walk
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 
 Ints = npt.NDArray[np.int64]
 TypePair = tuple[str, str]
@@ -31,7 +31,7 @@ class WalkWindows:
     edges; one between two types leads there and back (a metapath of two steps).
     """
 
-    rows: Sequence[NeighborRows]
+    rows: Sequence[PartitionedCsr]
     names: Mapping[str, list[str]]
     walk_length: int
     window: int
@@ -39,7 +39,7 @@ class WalkWindows:
 
     def __post_init__(self) -> None:
         backward = {(r.edge_type, relation_name(r.name), r.node_type): r for r in self.rows}
-        self._paths: list[list[NeighborRows]] = []
+        self._paths: list[list[PartitionedCsr]] = []
         for rows in self.rows:
             back = (rows.edge_type, relation_name(rows.name), rows.neighbor_type)
             is_within = rows.node_type == rows.neighbor_type

@@ -7,7 +7,7 @@ import numpy as np
 from bench.cases import engine_kernels as hand
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.execute.frontier import Frontier
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import read_only
@@ -22,7 +22,7 @@ class ByHand:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.block, self.csr = MemoryRows(topology).block("out"), topology.csr("out")
+        self.block, self.csr = MemoryBlocks(topology).block("out"), topology.csr("out")
         self.degree = topology.out_degree.astype(np.int32)
         self.n = topology.num_nodes
         self.team = ThreadTeam(NUM_THREADS)

@@ -19,7 +19,7 @@ from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 from graphsys.engine.execute.executor import Executor
 from graphsys.engine.execute.prepared import compile_program
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 
@@ -205,7 +205,7 @@ def run_program(program: gs.VertexProgram, topology: Topology) -> Outcome:
     plan, kernels, loading = compile_program(program, topology)
     begin = time.perf_counter()
     executor = Executor(
-        program, plan, kernels, topology, MemoryRows(topology), num_threads=NUM_THREADS
+        program, plan, kernels, topology, MemoryBlocks(topology), num_threads=NUM_THREADS
     )
     for _ in executor.run():
         pass
@@ -224,7 +224,7 @@ def first_superstep(store: str) -> Outcome:
     topology = Topology.of(store)
     program = PageRank()
     plan, kernels, _ = compile_program(program, topology)
-    executor = Executor(program, plan, kernels, topology, MemoryRows(topology))
+    executor = Executor(program, plan, kernels, topology, MemoryBlocks(topology))
     next(executor.run())
     seconds = time.perf_counter() - begin
     executor.close()
@@ -242,7 +242,7 @@ def idle(topology: Topology) -> Outcome:
     """Run many supersteps of PageRank on 100 nodes."""
     program = ManySteps()
     plan, kernels, _ = compile_program(program, topology)
-    executor = Executor(program, plan, kernels, topology, MemoryRows(topology))
+    executor = Executor(program, plan, kernels, topology, MemoryBlocks(topology))
     begin = time.perf_counter()
     for _ in executor.run():
         pass

@@ -35,7 +35,7 @@ from graphsys.sampling import (
     importance_scores,
     rows_of,
 )
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.storage import Graph, ingest
 
 Ints = npt.NDArray[np.int64]
@@ -102,7 +102,7 @@ def count_misses(
     return misses
 
 
-def traced(rows: NeighborRows, batches: list[Ints]) -> Iterator[tuple[Ints, Ints]]:
+def traced(rows: PartitionedCsr, batches: list[Ints]) -> Iterator[tuple[Ints, Ints]]:
     """Yield the pages that each batch reads of one partition's index, and the rows."""
     sampler = NeighborSampler([rows], FANOUTS, seed=1)
     first = -(-(rows.num_nodes + 1) // PER_PAGE)

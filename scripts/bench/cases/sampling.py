@@ -25,8 +25,8 @@ from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 from graphsys.core.threads import ThreadTeam, map_in_order, num_cores
 from graphsys.sampling import (
-    CachedRows,
-    FeatureRows,
+    CachedFeatures,
+    FeatureTable,
     ImportanceSampler,
     NeighborSampler,
     degree_scores,
@@ -189,7 +189,7 @@ def dgl_walks(
 
 def gather_work(graph: Any, name: str, batches: list[Any]) -> Work:
     """The features of the nodes of a sample, from the mapped file into a used buffer."""
-    features = FeatureRows(graph, "node")
+    features = FeatureTable(graph, "node")
     nodes = NeighborSampler(graph, FANOUTS).sample(batches[0]).input_nodes.copy()
     mapped = graph.features("node", 0, "x")
     out = np.empty((len(nodes), NUM_FEATURES), dtype=np.float32)
@@ -236,7 +236,7 @@ def cache_work(graph: Any, name: str, batches: list[Any]) -> Work:
 
     Pages are warm, so the time is what a cache costs; hits are what it would save.
     """
-    sampler, rows = NeighborSampler(graph, FANOUTS), FeatureRows(graph, "node")
+    sampler, rows = NeighborSampler(graph, FANOUTS), FeatureTable(graph, "node")
     traces = []
     for number, batch in enumerate(batches):
         with sampler.sample(batch, batch=number) as found:
@@ -251,7 +251,7 @@ def cache_work(graph: Any, name: str, batches: list[Any]) -> Work:
 
     def gathered(policy: Any) -> Callable[[], Outcome]:
         def run() -> Outcome:
-            cached = CachedRows(rows, policy, memory, scores.get(policy))
+            cached = CachedFeatures(rows, policy, memory, scores.get(policy))
             began = time.perf_counter()
             total = sum(float(cached.gather(nodes, out)[::97].sum()) for nodes in traces)
             result = {"total": total, "figures": {"hit_rate": cached.hit_rate}}

@@ -17,7 +17,7 @@ import numpy as np
 from bench.harness import Outcome
 from graphsys.core.threads import map_in_order, num_cores
 from graphsys.graph.csr import Csr
-from graphsys.sampling import FeatureRows, NeighborSampler
+from graphsys.sampling import FeatureTable, NeighborSampler
 from graphsys.storage import Graph
 
 MODULE = "bench.cases.sampling_store"
@@ -45,7 +45,7 @@ def sample(store: str, seeds: str, fanouts: list[int], *, is_copied: bool) -> Ou
     batches = np.load(seeds)
     num_bytes = sum(f.stat().st_size for f in Path(store).rglob("*.arrow"))
     graph = (CopiedGraph if is_copied else Graph)(Path(store))
-    sampler, features = NeighborSampler(graph, fanouts), FeatureRows(graph, "node")
+    sampler, features = NeighborSampler(graph, fanouts), FeatureTable(graph, "node")
     features.gather(sampler.sample(batches[0][:1]).input_nodes)
     limit = data_bytes() + max(int(SHARE * num_bytes), LEAST)
     if not is_copied:

@@ -7,7 +7,7 @@ from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import plan_of
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.execute.executor import Executor
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.pagerank import PageRank
@@ -23,7 +23,7 @@ def wide(csr: Csr) -> Csr:
 def states(program: VertexProgram, topology: Topology) -> dict[str, np.ndarray]:
     plan = plan_of(spec_of(type(program)), {}, wide_ids=True)
     kernels = load_module(module_source(plan)).KERNELS
-    executor = Executor(program, plan, kernels, topology, MemoryRows(topology))
+    executor = Executor(program, plan, kernels, topology, MemoryBlocks(topology))
     assert len(list(executor.run())) > 1
     executor.close()
     return executor.arrays.states

@@ -12,7 +12,7 @@ from graphsys.core.rng import draw_key
 from graphsys.core.types import EdgeType
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.sampling import ImportanceSampler, rows_of
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
@@ -27,7 +27,7 @@ def mixed(word: int) -> int:
     return int(mix64(np.uint64(word % WORD)))
 
 
-def lists_of(rows: NeighborRows) -> list[list[int]]:
+def lists_of(rows: PartitionedCsr) -> list[list[int]]:
     """Return the entries of all rows, in the order of the index."""
     return [
         index.indices[low:high].tolist()
@@ -55,7 +55,7 @@ def visits(rows: Any, back: Any, seed: int, key: int, sampler: ImportanceSampler
     return sorted(counts.items(), key=lambda found: (-found[1], found[0]))
 
 
-def sides(graph: Graph, kind: str) -> tuple[NeighborRows, NeighborRows | None]:
+def sides(graph: Graph, kind: str) -> tuple[PartitionedCsr, PartitionedCsr | None]:
     if kind == "edge":
         return rows_of(graph, "edge"), None
     return rows_of(graph, "holds"), rows_of(graph, "holds", "out")

@@ -11,9 +11,9 @@ from scipy import stats
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
 from graphsys.sampling import (
-    BagRows,
+    BagTable,
     ConditionalNegativeSampler,
-    FeatureRows,
+    FeatureTable,
     NegativeSampler,
     quantize,
     rows_of,
@@ -63,7 +63,7 @@ def test_negatives_that_cannot_be(store: Store) -> None:
 
 def test_features_are_gathered_from_all_partitions(store: Store) -> None:
     graph = store(4)
-    features = FeatureRows(graph, "node")
+    features = FeatureTable(graph, "node")
     ids = graph.node_ids("node").to_numpy()
     nodes = np.array([59, 0, 31, 31, 7])
     expected = np.concatenate(
@@ -81,22 +81,22 @@ def test_features_are_gathered_from_all_partitions(store: Store) -> None:
         found = features.gather(many, out, team)
     assert found.base is out
     assert (found == expected[many]).all()
-    only = FeatureRows(graph, "node", ["half"])
+    only = FeatureTable(graph, "node", ["half"])
     assert (only.gather(nodes) == expected[nodes, :3]).all()
 
 
 def test_features_that_cannot_be(store: Store, shop: Graph) -> None:
     graph = store(2)
-    features = FeatureRows(graph, "node")
+    features = FeatureTable(graph, "node")
     with pytest.raises(UnknownNameError, match="node 60 is not in the graph"):
         features.gather(np.array([1, 60]))
     message = "out is float32 [1, 8], expected contiguous float32 of at least [2, 8]"
     with pytest.raises(ConfigError, match=re.escape(message)):
         features.gather(np.array([1, 2]), np.empty((1, 8), np.float32))
     with pytest.raises(UnknownNameError, match="unknown feature 'y'"):
-        FeatureRows(graph, "node", ["y"])
+        FeatureTable(graph, "node", ["y"])
     with pytest.raises(ConfigError, match=r"node type 'user' .* has no dense features"):
-        FeatureRows(shop, "user")
+        FeatureTable(shop, "user")
 
 
 def test_int8_rows_are_scaled(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_int8_rows_are_scaled(tmp_path: Path) -> None:
     nodes = NodeChunk(ids=np.arange(4), features=features)
     make_store(tmp_path / "g", nodes, edge_chunk([(0, 1)]), partitions=2, order="original")
     graph = Graph(tmp_path / "g")
-    rows = FeatureRows(graph, "node")
+    rows = FeatureTable(graph, "node")
     assert rows.names == ("plain", "x")
     ids = graph.node_ids("node").to_numpy()
     found = rows.gather(np.array([3, 0, 1, 2]))
@@ -132,7 +132,7 @@ def test_bags_are_gathered_one_after_the_other(tmp_path: Path, partitions: int) 
         partitions=partitions,
     )
     graph = Graph(tmp_path / "g")
-    rows = BagRows(graph, "node", "words")
+    rows = BagTable(graph, "node", "words")
     assert rows.size == 1 + max(max(bag, default=0) for bag in bags)
     ids = graph.node_ids("node").to_pylist()
     nodes = np.array([19, 0, 5, 5, 8])

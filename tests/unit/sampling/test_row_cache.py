@@ -9,8 +9,8 @@ import pytest
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.sampling import (
-    CachedRows,
-    FeatureRows,
+    CachedFeatures,
+    FeatureTable,
     degree_scores,
     importance_scores,
     message_rows,
@@ -71,8 +71,8 @@ class PlainSieve:
 def test_policies_keep_what_their_models_keep(
     store: Store, policy: Any, model: Any
 ) -> None:
-    rows = FeatureRows(store(2), "node")
-    cached, plain = CachedRows(rows, policy, MEMORY), model()
+    rows = FeatureTable(store(2), "node")
+    cached, plain = CachedFeatures(rows, policy, MEMORY), model()
     assert cached.capacity == CAPACITY
     rng = np.random.default_rng(0)
     chance = 1 / np.arange(1, NUM_NODES + 1)
@@ -89,9 +89,9 @@ def test_policies_keep_what_their_models_keep(
 
 def test_chosen_rows_stay(store: Store) -> None:
     graph = store(3)
-    rows = FeatureRows(graph, "node")
+    rows = FeatureTable(graph, "node")
     scores = (np.arange(NUM_NODES) % 7).astype(np.float64)
-    cached = CachedRows(rows, "degree", MEMORY, scores)
+    cached = CachedFeatures(rows, "degree", MEMORY, scores)
     kept = np.argsort(-scores, kind="stable")[:CAPACITY]
     for _ in range(2):
         cached.gather(np.arange(NUM_NODES))
@@ -100,18 +100,18 @@ def test_chosen_rows_stay(store: Store) -> None:
     np.testing.assert_array_equal(cached.gather(kept), rows.gather(kept))
     assert cached.num_found == before + CAPACITY
     again = np.array([3, 3, 59, 3])  # repeated nodes
-    sieve = CachedRows(rows, "sieve", MEMORY)
+    sieve = CachedFeatures(rows, "sieve", MEMORY)
     np.testing.assert_array_equal(sieve.gather(again), rows.gather(again))
-    whole = CachedRows(rows, "lru", 1 << 20)
+    whole = CachedFeatures(rows, "lru", 1 << 20)
     assert whole.capacity == NUM_NODES
 
 
 def test_threads_share_a_cache(store: Store) -> None:
-    rows = FeatureRows(store(2), "node")
+    rows = FeatureTable(store(2), "node")
     for policy in ("lru", "sieve"):
-        cached = CachedRows(rows, policy, MEMORY)
+        cached = CachedFeatures(rows, policy, MEMORY)
 
-        def ask(k: int, cached: CachedRows = cached) -> bool:
+        def ask(k: int, cached: CachedFeatures = cached) -> bool:
             nodes = np.random.default_rng(k).permutation(NUM_NODES)[:20]
             return bool((cached.gather(nodes) == rows.gather(nodes)).all())
 
@@ -140,14 +140,27 @@ def test_scores_count_walks(store: Store, shop: Graph) -> None:
 
 
 def test_caches_that_cannot_be(store: Store) -> None:
-    rows = FeatureRows(store(1), "node")
+    rows = FeatureTable(store(1), "node")
     with pytest.raises(ConfigError, match="cache: got 'fifo', expected one of degree, imp"):
-        CachedRows(rows, "fifo", MEMORY)  # type: ignore[arg-type]
+        CachedFeatures(rows, "fifo", MEMORY)  # type: ignore[arg-type]
     with pytest.raises(
         ConfigError, match="cache_memory: got 240 B for rows of type 'node'"
     ):
-        CachedRows(rows, "lru", 4 * NUM_NODES)
+        CachedFeatures(rows, "lru", 4 * NUM_NODES)
     with pytest.raises(ConfigError, match="scores: got none, expected 60"):
-        CachedRows(rows, "degree", MEMORY)
+        CachedFeatures(rows, "degree", MEMORY)
     with pytest.raises(UnknownNameError, match="node 60 is not in the graph"):
-        CachedRows(rows, "lru", MEMORY).gather(np.array([60]))
+        CachedFeatures(rows, "lru", MEMORY).gather(np.array([60]))
+
+
+def test_names_of_before_are_those_of_today() -> None:
+    from graphsys import sampling, storage
+    from graphsys.graph.csr import Csr
+
+    assert sampling.NeighborRows is sampling.PartitionedCsr
+    assert sampling.FeatureRows is sampling.FeatureTable
+    assert (sampling.BagRows, sampling.CachedRows) == (
+        sampling.BagTable,
+        sampling.CachedFeatures,
+    )
+    assert storage.Index is Csr

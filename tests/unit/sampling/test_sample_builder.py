@@ -7,7 +7,7 @@ import pytest
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.sampling import NeighborSampler, rows_of
-from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.sample_builder import GroupedGrowth, Growth
 from tests.unit.sampling.conftest import Store
@@ -17,7 +17,7 @@ SIZES = {"node": SIZE, "other": 5}
 
 
 @pytest.fixture
-def rows(store: Store) -> NeighborRows:
+def rows(store: Store) -> PartitionedCsr:
     """Return rows of which the builder reads the name and the types alone."""
     return rows_of(store(1), "edge")
 
@@ -29,7 +29,7 @@ def begin(buffers: Buffers, groups: list[int] | None) -> Growth:
     return GroupedGrowth(buffers, SIZES, seed_groups={"node": numbers})
 
 
-def number(growth: Growth, rows: NeighborRows, hops: list[Any], seed: int) -> list[Any]:
+def number(growth: Growth, rows: PartitionedCsr, hops: list[Any], seed: int) -> list[Any]:
     """Number seeds, then the neighbors of each hop; return the numbers of all."""
     rng, (first, last), end = np.random.default_rng(seed), hops[0], 0
     seeds, places = rng.integers(0, 50, last - first), np.empty(last - first, np.int64)
@@ -78,7 +78,7 @@ def numbered(known: list[Any], nodes: Any, groups: Any) -> list[int]:
 
 @pytest.mark.parametrize("groups", [None, [0, 1, 0, 2, 1, 0, 2]])
 def test_numbers_are_those_of_a_list_sample_after_sample(
-    rows: NeighborRows, groups: list[int] | None
+    rows: PartitionedCsr, groups: list[int] | None
 ) -> None:
     """What one sample leaves in the buffers says nothing to the next."""
     buffers = Buffers()
@@ -89,7 +89,7 @@ def test_numbers_are_those_of_a_list_sample_after_sample(
         growth.forget()
 
 
-def test_a_hop_without_neighbors_adds_nothing(rows: NeighborRows) -> None:
+def test_a_hop_without_neighbors_adds_nothing(rows: PartitionedCsr) -> None:
     growth = begin(Buffers(), None)
     assert growth.number_seeds("node", np.array([3, 3, 8]), np.empty(3, np.int64)) == 2
     growth.begin()
@@ -111,7 +111,7 @@ def test_a_seed_that_is_no_node_leaves_those_before_it_to_be_forgotten(wrong: in
     assert not growth.positions("node").any()
 
 
-def test_a_neighbor_outside_of_the_graph_is_damage(rows: NeighborRows) -> None:
+def test_a_neighbor_outside_of_the_graph_is_damage(rows: PartitionedCsr) -> None:
     for groups in (None, [0]):
         growth = begin(Buffers(), groups)
         growth.number_seeds("node", np.array([3]), np.empty(1, np.int64))
@@ -138,7 +138,7 @@ def test_two_samples_with_the_same_first_seed_are_those_of_fresh_samplers(
 
 @pytest.mark.parametrize("groups", [None, []])
 def test_neighbors_may_be_the_first_nodes_of_their_type(
-    rows: NeighborRows, groups: list[int] | None
+    rows: PartitionedCsr, groups: list[int] | None
 ) -> None:
     growth = begin(Buffers(), groups)
     if isinstance(growth, GroupedGrowth):

@@ -91,7 +91,7 @@ class DeviceCache:
 
 
 @dataclass(frozen=True)
-class PartialRows:
+class PartialFeatures:
     """Rows of a batch, of which some are in a cache on the device.
 
     Attributes:

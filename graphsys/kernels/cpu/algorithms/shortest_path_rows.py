@@ -23,7 +23,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    WeightedRows,
+    WeightedCsr,
     degree_of,
     lower,
     weight_below,
@@ -152,7 +152,7 @@ def note_row(
 @lean_jit
 def relax_frontier(
     thread: int,
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,

@@ -30,7 +30,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    WeightedRows,
+    WeightedCsr,
     bin_of,
     degree_of,
     relax,
@@ -199,7 +199,7 @@ def _settle(thread: Any, rows: Any, nodes: Any, bins: Any, scale: Any, status: A
 @lean_jit
 def step_bins(
     thread: int,
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,

@@ -28,7 +28,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    WeightedRows,
+    WeightedCsr,
     bin_of,
     lower,
     push,
@@ -44,7 +44,7 @@ from graphsys.kernels.jit import lean_jit
 @lean_jit
 def pull_unsettled(
     thread: int,
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,
@@ -83,7 +83,7 @@ def pull_unsettled(
 @lean_jit
 def push_put_off(
     thread: int,
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,
@@ -131,7 +131,7 @@ def push_put_off(
 @lean_jit
 def find_nearest(
     thread: int,
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     scale: Floats,
     bounds: Integers,

@@ -65,7 +65,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class WeightedRows(NamedTuple):
+class WeightedCsr(NamedTuple):
     """Weighted neighbors (``graphsys.graph.csr.Csr``).
 
     Attributes:
@@ -307,7 +307,7 @@ def gather(
 @lean_jit
 def gather_bin(
     thread: int,
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,
@@ -326,7 +326,7 @@ def clear_queued(nodes: Nodes, status: Integers) -> None:
 
 @lean_jit
 def step_small_bins(
-    rows: WeightedRows,
+    rows: WeightedCsr,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,

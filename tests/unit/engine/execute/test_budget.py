@@ -107,7 +107,7 @@ from pathlib import Path
 from graphsys.core.memory import MemoryMeter
 from graphsys.engine import run as runs
 from graphsys.engine.execute import budget, prepared
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
 
@@ -132,7 +132,7 @@ assert meter.peak_bytes <= stated, (meter.peak_bytes, stated)
 print("streamed", len(found))
 use("memory")
 print("mapped", len(runs.run(PageRank(iterations=2), large, num_threads=2)))
-prepared.rows_of = lambda choice, plan, topology: MemoryRows(topology)
+prepared.rows_of = lambda choice, plan, topology: MemoryBlocks(topology)
 try:
     runs.run(PageRank(iterations=2), large, num_threads=2)
 except MemoryError:

@@ -10,13 +10,13 @@ import pytest
 from graphsys.core.types import EdgeType
 from graphsys.engine.execute.rows import (
     NUM_CHUNKS,
-    MemoryRows,
+    MemoryBlocks,
     RowBlock,
     all_nodes,
     block_of,
     part_of_nodes,
 )
-from graphsys.engine.execute.stream import PagedRows, StreamRows, slice_rows, united
+from graphsys.engine.execute.stream import PagedBlocks, StreamedBlocks, slice_rows, united
 from graphsys.engine.topology import Topology
 from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
@@ -82,7 +82,7 @@ def topology() -> Topology:
 def test_rows_in_memory_are_one_block_of_each_direction(
     topology: Topology, columns: Any
 ) -> None:
-    rows = MemoryRows(topology, columns)
+    rows = MemoryBlocks(topology, columns)
     directions: tuple[Any, ...] = ("out", "in")
     for direction in directions:
         (found,) = rows.blocks(direction)
@@ -90,7 +90,7 @@ def test_rows_in_memory_are_one_block_of_each_direction(
         assert (found.num_rows, found.column_base) == (NUM_NODES, 0)
         assert [sorted(row) for row in lists_of(found)] == neighbors(direction)
         assert rows.block(direction) is found
-    assert MemoryRows(topology, columns).block("out") is rows.block("out")
+    assert MemoryBlocks(topology, columns).block("out") is rows.block("out")
     one, both = (next(rows.groups(ways)) for ways in (("in",), ("in", "out")))
     assert one == (rows.block("in"), None)
     assert both == (rows.block("in"), rows.block("out"))
@@ -100,13 +100,13 @@ def test_rows_in_memory_have_the_columns_that_are_asked_for(tmp_path: Path) -> N
     chunk = edge_chunk(PAIRS.tolist(), weight=np.arange(len(PAIRS)) / 2)
     topology = Topology.of(make_store(tmp_path / "g", chunk, partitions=2).graph)
     asked: list[Any] = [(), ("weight",), None]
-    found = [list(MemoryRows(topology, it).block("in").columns) for it in asked]
+    found = [list(MemoryBlocks(topology, it).block("in").columns) for it in asked]
     assert found == [[], ["weight"], ["weight"]]
 
 
 def test_without_directions_both_are_one_block() -> None:
     topology = Topology.from_edges(PAIRS[:, 0], PAIRS[:, 1], NUM_NODES, directed=False)
-    rows = MemoryRows(topology)
+    rows = MemoryBlocks(topology)
     assert rows.block("in") is rows.block("out")
     assert rows.block("in").direction == "out"
 
@@ -155,7 +155,7 @@ def expected_of(topology: Topology, direction: Any) -> list[list[int]]:
     ]
 
 
-@pytest.mark.parametrize("rows_of", [StreamRows, PagedRows])
+@pytest.mark.parametrize("rows_of", [StreamedBlocks, PagedBlocks])
 @pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.parametrize("is_directed", [True, False])
 @pytest.mark.parametrize("piece_bytes", [400, None])
@@ -169,7 +169,7 @@ def test_streamed_blocks_hold_every_entry_once(
     graph = stored(tmp_path, partitions, is_directed)
     topology, offsets = Topology.of(graph), graph.offsets("node").tolist()
     rows = rows_of(topology, {}, piece_bytes=piece_bytes)
-    is_paged = rows_of is PagedRows and partitions > 1
+    is_paged = rows_of is PagedBlocks and partitions > 1
     for direction in ("out", "in"):
         found: list[list[int]] = [[] for _ in range(NUM_NODES)]
         many = 0
@@ -192,7 +192,7 @@ def test_streamed_blocks_hold_every_entry_once(
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_groups_hold_all_entries_of_a_node_at_once(tmp_path: Path, partitions: int) -> None:
     topology = Topology.of(stored(tmp_path, partitions))
-    rows = StreamRows(topology, {}, piece_bytes=400)
+    rows = StreamedBlocks(topology, {}, piece_bytes=400)
     seen: list[int] = []
     for one, other in rows.groups(("out", "in")):
         assert other is not None
@@ -215,7 +215,7 @@ def test_groups_of_several_edge_types_are_united(tmp_path: Path) -> None:
     buys[:, 1] += 100
     chunks.append(edge_chunk(buys.tolist(), EdgeType("user", "buys", "item")))
     topology = Topology.of(make_store(tmp_path / "g", *chunks).graph)
-    rows = StreamRows(topology, {})
+    rows = StreamedBlocks(topology, {})
     expected, found = expected_of(topology, "out"), [[] for _ in range(topology.num_nodes)]  # type: ignore[var-annotated]
     for one, other in rows.groups(("out",)):
         assert other is None
@@ -241,7 +241,7 @@ def test_blocks_are_united_row_by_row() -> None:
     assert not three.indices.flags.writeable
 
 
-@pytest.mark.parametrize("rows_of", [StreamRows, PagedRows])
+@pytest.mark.parametrize("rows_of", [StreamedBlocks, PagedBlocks])
 def test_columns_go_with_their_entries(tmp_path: Path, rows_of: Any) -> None:
     likes, knows = EdgeType("user", "likes", "user"), EdgeType("user", "knows", "user")
     weights = np.arange(len(PAIRS)) + 0.5

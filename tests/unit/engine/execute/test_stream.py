@@ -18,7 +18,7 @@ from graphsys.engine import program as gs
 from graphsys.engine.execute import budget, stream
 from graphsys.engine.execute import prepared as runs
 from graphsys.engine.execute.frontier import Frontier
-from graphsys.engine.execute.stream import StreamRows
+from graphsys.engine.execute.stream import StreamedBlocks
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.cdlp import Cdlp
 from graphsys.engine.programs.pagerank import PageRank
@@ -240,7 +240,7 @@ def test_distances_are_those_of_scipy(force: Force, tmp_path: Path, mode: str) -
 
 def test_pieces_cover_every_row_once_and_share_no_word(graph: Graph) -> None:
     topology = Topology.of(graph)
-    rows = StreamRows(topology, {}, piece_bytes=1000)
+    rows = StreamedBlocks(topology, {}, piece_bytes=1000)
     for direction in ("in", "out"):
         degrees = np.zeros(topology.num_nodes, dtype=np.int64)
         for block in rows.blocks(direction):
@@ -266,7 +266,7 @@ def test_partitions_without_senders_are_not_read(tmp_path: Path) -> None:
     ).graph
     topology = Topology.of(graph)
     assert graph.offsets("node").tolist() == [0, 128, 256]
-    rows = StreamRows(topology, {})
+    rows = StreamedBlocks(topology, {})
     listed = np.array([200], dtype=np.int64)
     senders = Frontier.from_list(topology.num_nodes, listed, 1)
     assert [block.row_base for block in rows.blocks("in", senders)] == [128]
@@ -309,7 +309,7 @@ def test_pages_are_given_back_beyond_the_room_there_is(
     topology = Topology.of(graph)
     passes, reads = {}, {}
     for room in (0.0, 4000.0, float("inf")):
-        rows = StreamRows(topology, {}, piece_bytes=1000, keeps_bytes=room)
+        rows = StreamedBlocks(topology, {}, piece_bytes=1000, keeps_bytes=room)
         given.clear()
         read.clear()
         for _ in range(2):

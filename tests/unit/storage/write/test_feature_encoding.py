@@ -14,7 +14,7 @@ from graphsys.cli.main import app
 from graphsys.core.errors import ConfigError, InputError, InvalidGraphError
 from graphsys.facade.columns import NodeColumns
 from graphsys.gnn import GnnConfig
-from graphsys.sampling import CachedRows, FeatureRows
+from graphsys.sampling import CachedFeatures, FeatureTable
 from graphsys.storage import Graph, NodeChunk, ingest
 from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.info import details, info, shared_bytes
@@ -78,11 +78,11 @@ def test_shared_rows_are_read_as_given(tmp_path: Path, dtype: Any, partitions: i
         assert places is not None
         assert len(rows) <= 7
         assert len(places) == np.diff(graph.offsets("node"))[part]
-    gathered = FeatureRows(graph, "node").gather(np.arange(NUM_NODES))
+    gathered = FeatureTable(graph, "node").gather(np.arange(NUM_NODES))
     assert are_same(by_id(graph, gathered), x.astype(np.float32))
     joined = JoinedGraph(graph)
     assert are_same(joined.features("node", 0, "x"), read)
-    joined_rows = FeatureRows(joined, "node").gather(np.arange(NUM_NODES))
+    joined_rows = FeatureTable(joined, "node").gather(np.arange(NUM_NODES))
     assert are_same(joined_rows, gathered)
 
 
@@ -90,8 +90,8 @@ def test_caches_and_other_libraries_read_shared_rows(tmp_path: Path) -> None:
     x = np.nan_to_num(repeating())
     graph = store(tmp_path / "g", x, "shared", partitions=3)
     assert are_same(by_id(graph, NodeColumns(graph, "node").get("x")), x)
-    rows = FeatureRows(graph, "node")
-    cached = CachedRows(rows, "lru", 4 * NUM_NODES + 20 * (4 * DIM + 17))
+    rows = FeatureTable(graph, "node")
+    cached = CachedFeatures(rows, "lru", 4 * NUM_NODES + 20 * (4 * DIM + 17))
     nodes = np.random.default_rng(2).integers(0, NUM_NODES, 300)
     assert are_same(cached.gather(nodes), rows.gather(nodes))
     assert are_same(cached.gather(nodes), rows.gather(nodes))
@@ -116,7 +116,7 @@ def test_a_partition_is_shared_only_where_that_is_smaller(tmp_path: Path) -> Non
     shared = [graph.feature_rows("node", part, "x")[1] is not None for part in range(3)]
     assert shared == [True, True, False]
     assert graph.manifest.node_types["node"].features["x"]["stored_rows"] == 1 + 1 + 30
-    found = FeatureRows(graph, "node").gather(np.arange(NUM_NODES))
+    found = FeatureTable(graph, "node").gather(np.arange(NUM_NODES))
     assert are_same(by_id(graph, found), x)
 
 
@@ -142,7 +142,7 @@ def test_writing_a_store_again_keeps_rows_shared(tmp_path: Path) -> None:
     graph = store(tmp_path / "g", x, "shared", partitions=2)
     repartition(graph, tmp_path / "other", partitioner="random", partitions=3)
     other = Graph(tmp_path / "other")
-    found = FeatureRows(other, "node").gather(np.arange(NUM_NODES))
+    found = FeatureTable(other, "node").gather(np.arange(NUM_NODES))
     assert are_same(by_id(other, found), x)
     assert other.manifest.format_version == 2
     more = NodeChunk(
@@ -152,7 +152,7 @@ def test_writing_a_store_again_keeps_rows_shared(tmp_path: Path) -> None:
     )
     append(graph, ListSource([more]), tmp_path / "more")
     appended = Graph(tmp_path / "more")
-    rows = FeatureRows(appended, "node").gather(np.arange(NUM_NODES + 1))
+    rows = FeatureTable(appended, "node").gather(np.arange(NUM_NODES + 1))
     assert are_same(by_id(appended, rows), np.concatenate([x, x[:1]]))
     assert appended.manifest.format_version == 2
 
@@ -161,13 +161,13 @@ def test_nodes_of_a_row_that_is_not_finite_are_counted(tmp_path: Path) -> None:
     x = repeating()
     graph = store(tmp_path / "g", x, "shared", partitions=3)
     odd = np.isnan(x).any(axis=1)
-    count, first = FeatureRows(graph, "node").find_odd()
+    count, first = FeatureTable(graph, "node").find_odd()
     assert count == odd.sum() > 5
     ids = graph.node_ids("node").to_numpy()
     assert odd[ids[first]].all()
     assert len(set(first)) == 5
     plain = store(tmp_path / "plain", x, "given", partitions=3)
-    assert FeatureRows(plain, "node").find_odd() == (count, first)
+    assert FeatureTable(plain, "node").find_odd() == (count, first)
     with pytest.raises(InvalidGraphError, match=rf"x of {count} of 90 nodes .* not finite"):
         gnn.train(graph, GnnConfig(epochs=1), tmp_path / "run")
 
@@ -183,7 +183,7 @@ def test_int8_rows_have_scales_and_may_be_shared(tmp_path: Path, partitioner: st
         entry = graph.manifest.node_types["node"].features["x"]
         assert entry["dtype"] == "int8"
         assert ("stored_rows" in entry) == (form == "int8,shared" and DIM > 4)
-        rows = FeatureRows(graph, "node")
+        rows = FeatureTable(graph, "node")
         assert rows.names == ("x",)
         found = by_id(graph, rows.gather(np.arange(NUM_NODES)))
         assert (np.abs(found - x) <= step / 2 * (1 + 1e-4)).all()
@@ -192,7 +192,7 @@ def test_int8_rows_have_scales_and_may_be_shared(tmp_path: Path, partitioner: st
 def test_float16_rows_are_rounded(tmp_path: Path) -> None:
     x = repeating()
     graph = store(tmp_path / "g", x, "float16")
-    found = by_id(graph, FeatureRows(graph, "node").gather(np.arange(NUM_NODES)))
+    found = by_id(graph, FeatureTable(graph, "node").gather(np.arange(NUM_NODES)))
     assert are_same(found, x.astype(np.float16).astype(np.float32))
     large = x.copy()
     large[45, 2] = 70_000
@@ -272,5 +272,5 @@ def test_the_command_line_stores_features_as_told(tmp_path: Path) -> None:
     assert "saved by shared rows" in result.output
     graph = Graph(tmp_path / "g")
     assert graph.manifest.node_types["node"].features["x"]["stored_rows"] == 1
-    found = FeatureRows(graph, "node").gather(np.arange(NUM_NODES))
+    found = FeatureTable(graph, "node").gather(np.arange(NUM_NODES))
     assert np.abs(found - x).max() <= 39 / 254 * 1.001
