@@ -22,6 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # finds our source folder. graphsys itself comes from the installation.
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 
+# else DGL's first import writes its choice below the home folder, which the first import
+# of another process may read half-written
+os.environ.setdefault("DGLBACKEND", "pytorch")
+
 settings.register_profile(
     "default",
     deadline=None,
