@@ -109,7 +109,7 @@ def sum_neighbors(
         values: Values of the nodes there ``[N]``.
         sums: Receives the sums of the nodes here ``[N]``.
     """
-    # block by block: a loop of a block's own nodes is 5 % faster here
+    # block by block: claimed_range was measured as no faster here
     for block in claimed_range(0, (end - begin + 63) >> 6, 1, counter):
         first = begin + 64 * block
         for k in range(first, min(first + 64, end)):
@@ -147,7 +147,7 @@ def add_to_neighbors(
         values: Values of the nodes here ``[N]``.
         sums: Sums of the nodes there, zeros before ``[N]``.
     """
-    # block by block: a loop of a block's own nodes is 5 % faster here
+    # block by block: claimed_range was measured as no faster here
     for block in claimed_range(0, (end - begin + 63) >> 6, 1, counter):
         first = begin + 64 * block
         for k in range(first, min(first + 64, end)):
