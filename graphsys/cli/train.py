@@ -272,7 +272,7 @@ def _train(
     progress = open_progress() if is_telling else SILENT
     model = library.__name__.rpartition(".")[2]
     with (
-        telling_what_is_kept(lambda: _kept(model, graph, out)),
+        telling_what_is_kept(lambda: _kept(model, graph, out, how["resume"])),
         run_target(out, cluster, how) as folder,
         graphsys.open(graph) as opened,
     ):
@@ -296,7 +296,7 @@ def _trainer(library: Any, cluster: str | None) -> Any:
     return partial(getattr(distributed, f"train_{name}"), cluster=where)
 
 
-def _kept(model: str, graph: Path, out: Path) -> str:
+def _kept(model: str, graph: Path, out: Path, is_resuming: bool) -> str:
     """Return what an interrupted training left, and how to go on."""
     from graphsys.core.errors import GraphsysError
     from graphsys.storage.runs.remote_checkpoint import settings_folder
@@ -314,7 +314,7 @@ def _kept(model: str, graph: Path, out: Path) -> str:
         if locations.is_remote(out):
             why = f"{out} gets whole runs, and checkpoints by --cluster HOST:PORT alone"
         return f"{why}, nothing is kept; begin again"
-    if state.is_complete:
+    if state.is_complete and not is_resuming:  # a callback may have ended what goes on
         return f"the run {out} that was there stays as it was; begin again"
     epochs = f"{state.epoch} whole epoch{'' if state.epoch == 1 else 's'}"
     more = " and a part" if getattr(state, "unit", getattr(state, "batch", 0)) else ""
