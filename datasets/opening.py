@@ -36,6 +36,8 @@ _READERS: Final = (
     "readers.published",
     "readers.networkx_files",
     "readers.rdf",
+    "small_graphs.tu",
+    "small_graphs.gin_text",
     "table_spec",
     "table_spec.adjacency",
     "folders.ogb",

@@ -248,6 +248,18 @@ def _planetoid() -> list[Seed]:
     return [Seed(files, ("ind.t.graph",))]
 
 
+def _small_graphs() -> list[Seed]:
+    folder = {
+        "S_A.txt": "4, 5\n5, 4\n1, 2\n2, 1\n2, 3\n3, 2\n",
+        "S_graph_indicator.txt": "1\n1\n1\n2\n2\n",
+        "S_graph_labels.txt": "1\n-1\n",
+        "S_node_labels.txt": "7\n7\n3\n3\n0\n",
+        "S_node_attributes.txt": "0.5, 1\n0, -2\n1, 1e3\n4, 5\n6, 7\n",
+    }
+    text = "2\n3 1\n7 2 1 2\n7 1 0\n3 1 0\n1 0\n5 0\n"
+    return [_set(folder, (".",)), _one("g.txt", text, format="gin")]
+
+
 def _gap_binary() -> list[Seed]:
     offsets = np.array([0, 1, 3, 4], "<i8").tobytes()
     ends = np.array([1, 0, 2, 1], "<i4").tobytes()
@@ -344,6 +356,7 @@ TEXT: Final[dict[str, Callable[[], list[Seed]]]] = {
     "ogb": _ogb,
     "snb": _snb,
     "planetoid": _planetoid,
+    "small-graphs": _small_graphs,
 }
 BINARY: Final[dict[str, Callable[[], list[Seed]]]] = {
     "gap-binary": _gap_binary,

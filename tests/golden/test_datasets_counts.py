@@ -137,3 +137,38 @@ def test_a_folder_with_several_citation_graphs_is_refused(shared_data: Path) -> 
         ValueError, match="holds 3 citation graphs, expected one; name the file"
     ):
         open_source(shared_data / "planetoid")
+
+
+@pytest.mark.parametrize(
+    ("name", "graphs", "nodes", "entries", "tags"),
+    [
+        ("PTC", 344, 8792, 17_862, 19),
+        ("PROTEINS", 1113, 43_471, 162_088, 3),
+        ("IMDBBINARY", 1000, 19_773, 193_062, 1),
+    ],
+)
+def test_sets_of_small_graphs(
+    shared_data: Path, name: str, graphs: int, nodes: int, entries: int, tags: int
+) -> None:
+    source = open_source(shared_data / f"tud-graphclass/{name}/{name}.txt", format="gin")
+    of_graphs, of_nodes, edges = source.chunks()
+    assert isinstance(of_graphs, NodeChunk)
+    assert isinstance(of_nodes, NodeChunk)
+    assert isinstance(edges, EdgeChunk)
+    assert (len(of_graphs.ids), len(of_nodes.ids)) == (graphs, nodes)
+    assert 2 * len(edges.src) == entries
+    assert len(np.unique(of_nodes.columns["tag"])) == tags
+    assert set(of_graphs.columns["label"].tolist()) == {0, 1}
+
+
+def test_a_copy_of_mutag_with_a_damaged_graph_is_told(shared_data: Path) -> None:
+    """7,442 entries are published; this copy's first graph was edited."""
+    path = shared_data / "tud-graphclass/MUTAG/MUTAG.txt"
+    with pytest.warns(UserWarning, match="16 edges are listed at one of their ends alone"):
+        of_graphs, of_nodes, edges = open_source(path, format="gin").chunks()
+    assert isinstance(of_graphs, NodeChunk)
+    assert isinstance(of_nodes, NodeChunk)
+    assert isinstance(edges, EdgeChunk)
+    assert (len(of_graphs.ids), len(of_nodes.ids), len(edges.src)) == (188, 3371, 3727)
+    within = of_nodes.columns["graph_id"][edges.src] > 0
+    assert np.count_nonzero(within) == 3721 - 27  # the others are as published

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from graphsys.core.errors import InputError
 from graphsys.datasets import recipes
 
 pytestmark = pytest.mark.shared
@@ -21,10 +22,13 @@ FOLDERS = {
     "fb15k237": "fb15k237-text",
     "gatne-amazon": "gatne-amazon",
     "gowalla": "gowalla",
+    "imdb-binary": "tud-graphclass/IMDBBINARY",
     "kinships": "kinships",
     "lastfm": "lightgcn-lastfm",
     "minesweeper": "heterophilous",
     "nations": "nations",
+    "proteins": "tud-graphclass/PROTEINS",
+    "ptc": "tud-graphclass/PTC",
     "tolokers": "heterophilous",
     "umls": "umls",
     "wn18rr": "wn18rr",
@@ -33,6 +37,9 @@ TYPES = {
     "acm": {"paper": 4019, "author": 7167, "subject": 60},
     "dblp": {"author": 14_475, "paper": 14_376, "conf": 20, "term": 8920},
     "gowalla": {"user": 29_858, "item": 40_981},
+    "imdb-binary": {"graph": 1000, "node": 19_773},
+    "proteins": {"graph": 1113, "node": 43_471},
+    "ptc": {"graph": 344, "node": 8792},
 }
 
 
@@ -94,3 +101,20 @@ def test_dblp_joins_labels_and_recodes_names(shared_data: Path, tmp_path: Path) 
     labels = {it: graph.nodes(it, 0)["label"] for it in ("paper", "conf")}
     assert len(labels["paper"]) - labels["paper"].null_count == 100
     assert labels["conf"].null_count == 0
+
+
+def test_a_damaged_copy_of_mutag_is_refused_unless_allowed(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    folder = shared_data / "tud-graphclass/MUTAG"
+    with (
+        pytest.warns(UserWarning, match="edges are listed at one of their ends alone"),
+        pytest.raises(InputError, match="found 3727 train edges, expected 3721"),
+    ):
+        recipes.build("mutag", tmp_path / "g", folder=folder)
+    assert not (tmp_path / "g").exists()
+    with pytest.warns(UserWarning, match="another version"):
+        report = recipes.build(
+            "mutag", tmp_path / "g", folder=folder, allow_other_counts=True
+        )
+    assert report.graph.num_nodes_of("graph") == 188

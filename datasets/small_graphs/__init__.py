@@ -1,0 +1,1 @@
+"""Readers of many small graphs, each with a label, into one store."""
