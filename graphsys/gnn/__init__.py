@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphsys.gnn.config import load_config as load_config
     from graphsys.gnn.config import preset_names as preset_names
     from graphsys.gnn.inference.evaluate import evaluate as evaluate
+    from graphsys.gnn.inference.fold_average import average_folds as average_folds
     from graphsys.gnn.inference.node_rows import export as export
     from graphsys.gnn.inference.node_rows import nearest as nearest
     from graphsys.gnn.inference.predict import predict as predict

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 from graphsys.core.config import Checked, option
-from graphsys.core.errors import ConfigError
 from graphsys.core.threads import num_cores
 from graphsys.gnn import part_specs
+from graphsys.gnn.config_checks import check_together
 from graphsys.gnn.model_spec import GROUP, model_names, spec_of
 from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
 from graphsys.training.config import ConfigLoader
 
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
+_OF_LABELS = "node_classification, regression, graph_classification"
 _OF_TIME = "temporal_link_prediction, change_prediction"
 _OF_LINKS = f"link_prediction, recommendation, {_OF_TIME}"
 
@@ -26,22 +27,31 @@ class GnnConfig(Checked):
     # what is learned
     task: str = option(
         "node_classification",
-        "What is learned: classes of nodes, numbers of nodes, edges, who likes what, who "
-        "meets whom next, or which links a snapshot brings.",
+        "What is learned: classes of nodes or of graphs, numbers of nodes, edges, who "
+        "likes what, who meets whom next, or which links a snapshot brings.",
         group="Task", choices=TASKS.names, plugins=part_specs.TASKS_GROUP,
     )
     node_type: str = option(
         "", "Node type whose labels are learned; by default the only type that has them.",
-        group="Task", applies="node_classification, regression",
+        group="Task", applies=_OF_LABELS,
     )
     label: str = option(
         "label",
         "Column of the labels: a class, a list of classes, or a number.",
-        group="Task", applies="node_classification, regression",
+        group="Task", applies=_OF_LABELS,
     )
     split: str = option(
         "split", "Column of the nodes that says train, valid or test.",
-        group="Task", applies="node_classification, regression",
+        group="Task", applies=_OF_LABELS,
+    )
+    folds: int = option(
+        0, "Parts of the graphs, with as many of each class, of which one is test and the "
+        "others train; 0: the column split says which are.",
+        minimum=0, group="Task", applies="graph_classification",
+    )
+    fold: int = option(
+        0, "The part that is test, from 0.",
+        minimum=0, group="Task", applies="graph_classification",
     )
     edge_type: str = option(
         "", "Edge type that is learned; by default the only one.",
@@ -91,6 +101,10 @@ class GnnConfig(Checked):
     )
     aggregator: Literal["mean", "sum", "max", "pool", "lstm"] = option(
         "mean", "How the rows of the neighbors become one.", group="Model", applies="sage"
+    )
+    readout: Literal["sum", "mean", "max"] = option(
+        "sum", "How the rows of a graph's nodes become one.",
+        group="Model", applies="graph_classification",
     )
     bases: int = option(
         0, "Matrices that relations share; 0: each has its own.",
@@ -264,10 +278,10 @@ class GnnConfig(Checked):
     )
     # how it is learned
     epochs: int = option(
-        10, "Passes over the training nodes or edges.", minimum=1, group="Training"
+        10, "Passes over the training nodes, edges or graphs.", minimum=1, group="Training"
     )
     batch_size: int = option(
-        1024, "Training nodes or edges of a step; 0: the whole graph at once.",
+        1024, "Training nodes, edges or graphs of a step; 0: the whole graph at once.",
         minimum=0, group="Training",
     )
     epoch_batches: int = option(
@@ -391,12 +405,7 @@ class GnnConfig(Checked):
         ):
             registry.get(name)
         super().__post_init__()
-        _check_layers(self)
-        _check_model(self)
-        _check_links(self)
-        _check_sampler(self)
-        if self.sample_at == "owners":
-            _check_owners(self)
+        check_together(self)
 
     @property
     def hop_fanouts(self) -> tuple[int, ...]:
@@ -408,6 +417,11 @@ class GnnConfig(Checked):
     def is_of_links(self) -> bool:
         """Whether pairs of nodes are learned, not values of nodes."""
         return TASKS.get(self.task).is_of_links
+
+    @property
+    def is_of_graphs(self) -> bool:
+        """Whether whole graphs are learned, from a store of many small ones."""
+        return TASKS.get(self.task).is_of_graphs
 
     @property
     def is_full_batch(self) -> bool:
@@ -423,156 +437,6 @@ class GnnConfig(Checked):
     def is_of_events(self) -> bool:
         """Whether the model follows edges in order of time, as they happen."""
         return spec_of(self.model).make_stream is not None
-
-
-def _check_layers(config: GnnConfig) -> None:
-    if config.lr_base_batch and config.is_full_batch:
-        raise ConfigError(
-            f"lr_base_batch: got {config.lr_base_batch} with batch_size 0, whose steps "
-            "have no size to compare; expected 0"
-        )
-    if config.fanouts and len(config.fanouts) != config.layers:
-        raise ConfigError(
-            f"fanouts: got {len(config.fanouts)} ({', '.join(map(str, config.fanouts))}) "
-            f"for {config.layers} layers, expected one per layer"
-        )
-    if any(fanout < -1 or fanout == 0 for fanout in config.fanouts):
-        raise ConfigError(
-            f"fanouts: got {list(config.fanouts)}, expected numbers >= 1, or -1 for all"
-        )
-    if spec_of(config.model).has_heads and config.dim % config.heads:
-        raise ConfigError(
-            f"dim: got {config.dim}, expected a multiple of heads, {config.heads}"
-        )
-
-
-def _check_model(config: GnnConfig) -> None:
-    spec = spec_of(config.model)
-    if spec.is_of_links and not config.is_of_links:
-        known = [name for name in TASKS.names() if TASKS.get(name).is_of_links]
-        raise ConfigError(
-            f"task: got {config.task} with model {config.model}, whose rows are "
-            f"compared with each other; expected {' or '.join(known)}"
-        )
-    if spec.make_stream is not None:
-        _check_events(config)
-    if spec.messages == "walks" and not config.batch_size:
-        raise ConfigError(
-            f"batch_size: got 0 with model {config.model}, expected at least 1, for its "
-            "neighborhoods are sampled"
-        )
-    if config.learned_rows == "disk" and config.is_whole_graph:
-        raise ConfigError(
-            "learned_rows: got disk with messages over the whole graph (batch_size 0, "
-            "or model lightgcn), whose rows are in memory all at once; expected memory"
-        )
-
-
-def _check_events(config: GnnConfig) -> None:
-    """Check a model that follows edges in order of time."""
-    known = [name for name in TASKS.names() if TASKS.get(name).is_of_events]
-    for name, is_set, expected in (
-        ("task", not TASKS.get(config.task).is_of_events, " or ".join(known)),
-        ("batch_size", not config.batch_size, "at least 1, for it learns batch by batch"),
-        ("negatives", config.negatives != "uniform", "uniform"),
-        ("negatives_of", config.negatives_of != "batch", "batch"),
-        ("in_batch", config.in_batch, "false, for its negatives are drawn"),
-        ("num_negatives", not config.num_negatives, "at least 1"),
-        ("alike_negatives", config.alike_negatives > 0, "0, for its negatives are drawn"),
-        ("learned_rows", config.learned_rows == "disk", "memory"),
-        ("sampler", not SAMPLERS.get(config.sampler).is_usual, "neighbor"),
-        ("fanouts", min(config.hop_fanouts) < 1, "numbers >= 1: the latest neighbors"),
-    ):
-        if is_set:
-            raise ConfigError(
-                f"{name}: got {getattr(config, name)} with model {config.model}, which "
-                f"follows edges in order of time; expected {expected}"
-            )
-
-
-def _check_links(config: GnnConfig) -> None:
-    if len(config.hard_ranks) != 2 or not 0 <= config.hard_ranks[0] < config.hard_ranks[1]:
-        raise ConfigError(
-            f"hard_ranks: got {list(config.hard_ranks)}, expected a first rank >= 0 and "
-            "a larger last one"
-        )
-    if config.hard_negatives and spec_of(config.model).messages != "walks":
-        raise ConfigError(
-            f"hard_negatives: got {config.hard_negatives} with model {config.model}, "
-            "expected model pinsage, whose walks rank them"
-        )
-    if bool(config.alike_negatives) != bool(config.alike):
-        raise ConfigError(
-            f"alike_negatives: got {config.alike_negatives} with column "
-            f"{config.alike!r}, expected both or none"
-        )
-    if not config.num_negatives and not config.in_batch:
-        raise ConfigError("num_negatives: got 0, expected at least 1, or in_batch = true")
-    if config.in_batch and not config.num_negatives and config.batch_size == 1:
-        raise ConfigError(
-            "in_batch: got true with batch_size 1 and num_negatives 0, expected more pairs "
-            "in a batch, or other negatives: there are none"
-        )
-    is_skipgram = spec_of(config.model).is_skipgram
-    if config.in_batch and (is_skipgram or config.negatives_of == "pair"):
-        raise ConfigError(
-            f"in_batch: got true with model {config.model} and negatives_of "
-            f"{config.negatives_of}, expected another than gatne, and negatives_of batch"
-        )
-
-
-def _check_sampler(config: GnnConfig) -> None:
-    sampler, spec = SAMPLERS.get(config.sampler), spec_of(config.model)
-    has_times = TASKS.get(config.task).has_times
-    if config.recent and sampler.is_usual:
-        known = [name for name in SAMPLERS.names() if SAMPLERS.get(name).can_be_recent]
-        raise ConfigError(
-            f"recent: got true with sampler {config.sampler}, expected sampler "
-            f"{' or '.join(known)}"
-        )
-    is_other = not sampler.is_usual
-    for name, is_set, reason in (
-        (
-            "replace",
-            config.replace and not sampler.can_replace,
-            "it draws without replacement",
-        ),
-        ("weighted", config.weighted and not sampler.can_weigh, "it draws all alike"),
-        ("recent", config.recent and not sampler.can_be_recent, "it knows no time"),
-        ("recent", config.recent and config.weighted, "the latest are not drawn"),
-        ("model", is_other and spec.messages == "walks", "its neighborhoods are walked"),
-        ("batch_size", is_other and config.is_full_batch, "the whole graph is not sampled"),
-        (
-            "model",
-            spec.has_loops and not sampler.has_all_edges,
-            "its sums know later edges",
-        ),
-        ("task", sampler.has_times and not has_times, "times are those of labeled nodes"),
-    ):
-        if is_set:
-            raise ConfigError(
-                f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
-                f"expected otherwise: {reason}"
-            )
-
-
-def _check_owners(config: GnnConfig) -> None:
-    """Check that rows are drawn node by node, so that another can draw them."""
-    spec = spec_of(config.model)
-    for name, is_set, expected in (
-        (
-            "model",
-            spec.messages != "edges" or spec.make_stream is not None,
-            "one whose messages come from edges",
-        ),
-        ("batch_size", config.is_whole_graph, "at least 1 and a model that samples"),
-        ("sampler", SAMPLERS.get(config.sampler).has_times, "neighbor or labor"),
-    ):
-        if is_set:
-            raise ConfigError(
-                f"{name}: got {getattr(config, name)} with sample_at owners, which draws a "
-                f"row by its node alone; expected {expected}"
-            )
 
 
 def num_threads(config: GnnConfig, num_edges: int) -> int:

@@ -101,14 +101,22 @@ def probe(context: GnnContext, node_type: str, nodes: Ints | None = None) -> int
     if draws_for_each(context):
         num_nodes = context.message_graph.sampler.sizes[node_type]
         num_rows = num_nodes if nodes is None else len(nodes)
+        if context.config.is_of_graphs:
+            some = np.arange(num_nodes) if nodes is None else nodes
+            with torch.no_grad():
+                infer_sampled(context, node_type, some[: context.config.batch_size])
         return 4 * num_rows * context.network.num_out
     with torch.no_grad():
         return LayerByLayer(context, None, entries_within(context)).probe(node_type, nodes)
 
 
 def draws_for_each(context: GnnContext) -> bool:
-    """Return whether :func:`infer` draws a sample for each node, as in training."""
-    return bool(SAMPLERS.get(context.config.sampler).has_times)
+    """Return whether :func:`infer` makes batches as training does.
+
+    It does where a node's row depends on its own time, and of graphs, which no edge joins.
+    """
+    config = context.config
+    return config.is_of_graphs or bool(SAMPLERS.get(config.sampler).has_times)
 
 
 def infer_sampled(

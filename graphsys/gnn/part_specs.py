@@ -33,6 +33,7 @@ class TaskSpec:
         view: From ``(graph, config)``, what of the graph carries messages; all by default.
         is_of_events: Whether edges are learned in order of time, so that models that
             follow them can be.
+        is_of_graphs: Whether whole graphs are learned, from a store of many small ones.
     """
 
     name: str
@@ -41,6 +42,7 @@ class TaskSpec:
     has_times: bool = False
     view: Callable[[Any, Any], Any] = _whole
     is_of_events: bool = False
+    is_of_graphs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,7 @@ TASKS = SpecRegistry(
     modules={
         "node_classification": "graphsys.gnn.tasks.task",
         "regression": "graphsys.gnn.tasks.regression",
+        "graph_classification": "graphsys.gnn.tasks.graph_classification",
         "link_prediction": "graphsys.gnn.tasks.link_prediction",
         "recommendation": "graphsys.gnn.tasks.link_prediction",
         "temporal_link_prediction": "graphsys.gnn.tasks.temporal_links",

@@ -24,7 +24,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.inference.evaluate import evaluate
 from graphsys.gnn.inference.predict import predict
-from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
 from graphsys.gnn.tasks.decoders import Decoder
 from graphsys.gnn.training.api import build_context, train
 from graphsys.sampling import Sample, message_rows
@@ -91,6 +91,39 @@ class _Circle(Source):
             )
 
 
+class _Rings(Source):
+    """Graphs of 3 to 6 nodes: rings, and those of which an edge is left out.
+
+    Args:
+        is_other: Whether labels of graphs that are held out differ.
+    """
+
+    name = "rings"
+    is_directed = False
+
+    def __init__(self, *, is_other: bool = False) -> None:
+        self._shift = 1 if is_other else 0
+
+    def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
+        here = np.arange(_SIZE)
+        split = np.array(["train", "valid", "train", "test"])[here % 4]
+        label = (here // 4 + self._shift * (split != "train")) % 2
+        columns = {"label": label, "split": pa.array(split.tolist())}
+        yield NodeChunk(ids=here, node_type="graph", columns=columns)
+        sizes = 3 + here % 4
+        owner, first = np.repeat(here, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
+        nodes = np.arange(len(owner))
+        yield NodeChunk(
+            ids=nodes,
+            node_type="node",
+            columns={"graph_id": owner},
+            features={"x": np.eye(len(nodes), 8, dtype=np.float32)[nodes % 8] + 0.1},
+        )
+        following = first + (nodes - first + 1) % sizes[owner]
+        is_kept = (following != first) | (owner // 4 % 2 == 0)
+        yield EdgeChunk(src=nodes[is_kept], dst=following[is_kept], edge_type=_EDGES)
+
+
 @contextmanager
 def _graph(source: Source) -> Iterator[GraphReader]:
     with (
@@ -107,6 +140,7 @@ class TaskContract:
         name: The task's registered name.
         settings: Of the config, where the task needs others; the nodes of the contract's
             graph have the columns ``label`` (a class), ``number``, ``split`` and ``time``.
+            Of tasks of graphs it has graphs with ``label`` and ``split``.
     """
 
     name: ClassVar[str] = ""
@@ -114,7 +148,7 @@ class TaskContract:
 
     def test_the_loss_is_finite_and_moves_the_weights(self) -> None:
         """Of every batch of an epoch, whose seeds are of this graph."""
-        with _graph(_Circle()) as graph:
+        with _graph(self._source()) as graph:
             context = build_context(graph, self._config())
             task, network = context.task, context.network
             seeds = task.seeds(0)
@@ -134,7 +168,7 @@ class TaskContract:
         """With other labels of nodes and other edges there, the weights are the same."""
         found = []
         for is_other in (False, True):
-            with _graph(_Circle(is_other=is_other)) as graph:
+            with _graph(self._source(is_other)) as graph:
                 run = graph.path.parent / "run"
                 train(graph, self._config(eval_every=0), run)
                 found.append(predict(run).drop_columns(["id"]))
@@ -142,7 +176,7 @@ class TaskContract:
 
     def test_a_run_is_measured_and_asked(self) -> None:
         """On any split, with the metric that it watches; a prediction per node."""
-        with _graph(_Circle()) as graph:
+        with _graph(self._source()) as graph:
             config, run = self._config(), graph.path.parent / "run"
             report = train(graph, config, run)
             metric = build_context(graph, config).task.metric
@@ -153,6 +187,10 @@ class TaskContract:
             assert answers.column("id").to_pylist() == [5, 3, 5]
             assert answers.num_columns > 1
             assert answers.slice(0, 1).equals(answers.slice(2, 1))
+
+    def _source(self, is_other: bool = False) -> Source:
+        is_of_graphs = TASKS.get(self.name).is_of_graphs
+        return _Rings(is_other=is_other) if is_of_graphs else _Circle(is_other=is_other)
 
     def _config(self, **changes: Any) -> GnnConfig:
         usual = {

@@ -28,6 +28,7 @@ from graphsys.storage.reader import GraphReader
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+_MOST_DEGREE = 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,24 @@ class WholeEmbedding:
 
     def __len__(self) -> int:
         return self.num_rows
+
+
+class DegreeBags(BagTable):
+    """A bag of one number of each node, its degree, which so has a learned row.
+
+    Args:
+        node_type: The node type.
+        degrees: Of all nodes, int64 ``[N]``; from 255 on they are one.
+    """
+
+    def __init__(self, node_type: str, degrees: Ints) -> None:
+        self.node_type, self.name = node_type, "degree"
+        self.num_nodes, self.size = len(degrees), _MOST_DEGREE + 1
+        self._degrees = np.minimum(degrees, _MOST_DEGREE)
+
+    def gather(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the degrees of nodes, and where each one's bag begins."""
+        return self._degrees[nodes], np.arange(len(nodes), dtype=np.int64)
 
 
 class InputFeatures:
@@ -116,6 +135,16 @@ class InputFeatures:
             }
         )
         self._on_device: dict[str, DeviceCache] = {}
+
+    def learn_by_degree(self, degrees: Mapping[str, Ints]) -> None:
+        """Have a learned row per degree, not per node, where nodes have no features.
+
+        Args:
+            degrees: Of all nodes, by type.
+        """
+        for name, own in degrees.items():
+            if self._rows[name] is None:
+                self._rows[name] = DegreeBags(name, own)
 
     @property
     def shapes(self) -> Mapping[str, InputShape]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.reader import GraphReader
 
@@ -71,7 +72,10 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
     """
     node_type = labeled_type(graph, config)
     labels = _as_classes(graph.node_column(node_type, config.label), config.label)
-    splits = read_splits(graph, node_type, config)
+    if config.folds:
+        splits = fold_splits(labels, graph.node_ids(node_type), config)
+    else:
+        splits = read_splits(graph, node_type, config)
     kind, is_multi = labels.type, False
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind, is_multi = kind.value_type, True
@@ -224,6 +228,44 @@ def read_splits(graph: GraphReader, node_type: str, config: GnnConfig) -> dict[s
             f"it has {cut_list(map(repr, found)) or 'no values'}"
         )
     return found
+
+
+def fold_splits(labels: Any, ids: Any, config: GnnConfig) -> dict[str, Ints]:
+    """Return what fold ``fold`` holds out as test, and all others as train.
+
+    Nodes of each class are dealt out to the folds in a random order, which depends on their
+    ids and ``seed`` alone, the next class from where the last one ended: sizes of folds
+    differ by one at most, and so do those of a class in them.
+
+    Args:
+        labels: Classes ``[N]``; nodes without are in no split.
+        ids: Of the nodes ``[N]``.
+        config: ``folds``, ``fold`` and ``seed``.
+
+    Raises:
+        ConfigError: Several classes a node, or fewer labels than folds.
+    """
+    if pa.types.is_list(labels.type) or pa.types.is_large_list(labels.type):
+        raise ConfigError(
+            f"folds: got {config.folds}, but {config.label!r} has lists of classes, "
+            "expected one class each to deal out; name splits in a column"
+        )
+    codes = pc.fill_null(pc.rank(labels, tiebreaker="dense"), 0).to_numpy()
+    codes = np.where(pc.is_valid(labels).to_numpy(), codes, 0)
+    order = pc.sort_indices(ids).to_numpy()
+    dealt, place = np.full(len(codes), -1), 0
+    for code in np.unique(codes[codes > 0]).tolist():
+        members = order[codes[order] == code]
+        members = generator(config.seed, "folds", code).permutation(members)
+        dealt[members] = (place + np.arange(len(members))) % config.folds
+        place += len(members)
+    if place < config.folds:
+        raise ConfigError(
+            f"folds: got {config.folds}, but {place} have a {config.label!r}; expected "
+            "fewer"
+        )
+    is_test = dealt == config.fold
+    return {TRAIN: np.flatnonzero((dealt >= 0) & ~is_test), TEST: np.flatnonzero(is_test)}
 
 
 def _flatten(labels: Any, known: npt.NDArray[np.bool_], is_multi: bool) -> tuple[Ints, Any]:

@@ -110,6 +110,11 @@ class MessageGraph:
         """Node types that take part."""
         return list(self.sampler.sizes)
 
+    @property
+    def input_types(self) -> list[str]:
+        """Node types that a network reads."""
+        return self.node_types
+
     def one_hop(self, k: int) -> HopSampler:
         """Return the sampler of inference for layer ``k``: all neighbors, or PinSage's."""
         if self._is_walked:

@@ -20,9 +20,11 @@ from graphsys.gnn.config import GnnConfig, load_config, num_threads
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
 from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
+from graphsys.gnn.data.graph_batches import GraphBatches
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.owners import Owners
 from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.models.graph_network import GraphNetwork
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.models.stream import StreamModel, StreamNetwork
@@ -180,11 +182,14 @@ def build_context(
     if owners is not None:
         task.process_group = replace(task.process_group, owners=owners)
     seen = TASKS.get(config.task).view(graph, config)
-    message_graph = MessageGraph(seen, config, task.node_type)
+    make_messages = GraphBatches if config.is_of_graphs else MessageGraph
+    message_graph = make_messages(seen, config, task.node_type)
     require_types(graph, message_graph.node_types, task.node_type)
     if owners is not None:
         message_graph.sampler = owners.sampler(message_graph.sampler)
-    features = InputFeatures(graph, message_graph.node_types, config, owners)
+    features = InputFeatures(graph, message_graph.input_types, config, owners)
+    if isinstance(message_graph, GraphBatches):
+        features.learn_by_degree(message_graph.degrees())
     if is_checking:
         features.check()
     shapes = features.shapes
@@ -232,7 +237,8 @@ def _refusal(needed: int, budget: int, context: GnnContext) -> BudgetError:
 def _disk_advice(context: GnnContext) -> str:
     """Say what keeps learned rows out of memory, where there are some in it."""
     config = context.network.config
-    is_in_memory = config.is_whole_graph or spec_of(config.model).make_model is not None
+    is_in_memory = config.is_whole_graph or config.is_of_graphs
+    is_in_memory = is_in_memory or spec_of(config.model).make_model is not None
     if not len(context.network.learned) or is_in_memory:
         return ""
     size = learned_bytes(context)
@@ -243,7 +249,8 @@ def _disk_advice(context: GnnContext) -> str:
 
 def _may_have_few(config: GnnConfig) -> bool:
     """Tell whether batches of a network can be tried with one learned row for all."""
-    is_own = config.is_of_events or spec_of(config.model).make_model is not None
+    is_own = config.is_of_events or config.is_of_graphs
+    is_own = is_own or spec_of(config.model).make_model is not None
     return not (is_own or config.is_whole_graph or config.learned_rows == "disk")
 
 
@@ -269,6 +276,8 @@ def _make_model(
     if make is not None:
         made: Model = make(config, relations, shapes, task.decoder)
         return made
+    if config.is_of_graphs:
+        return GraphNetwork(config, relations, shapes, task.num_out, task.node_type)
     wanted = None if task.decoder is not None else [task.node_type]
     return Network(config, relations, shapes, task.num_out, task.decoder, wanted)
 

@@ -11,6 +11,7 @@ from graphsys.datasets.generators.pins import pins
 from graphsys.gnn import GnnConfig, load_config, preset_names
 from graphsys.storage import Graph
 from tests.unit.gnn.event_stores import event_store, favorites
+from tests.unit.gnn.small_graphs import rings_and_trees, store_of
 
 SMALL = ["epochs=1", "dim=16", "threads=1"]
 
@@ -85,6 +86,8 @@ def test_a_preset_trains_and_is_measured(name: str, tmp_path: Path) -> None:
         graph = make(tmp_path / "g")
     elif config.task in ("temporal_link_prediction", "change_prediction"):
         graph = event_store(tmp_path / "g", favorites(60))
+    elif config.task == "graph_classification":
+        graph = store_of(tmp_path / "g", rings_and_trees())
     elif config.task == "node_classification":
         graph = labeled(tmp_path / "g", config.split)
     else:
@@ -98,5 +101,6 @@ def measure(config: GnnConfig) -> str:
     """Return what the run of a preset is measured by."""
     if config.model == "gatne" or config.task == "change_prediction":
         return "roc_auc"
-    told = {"node_classification": "accuracy", "recommendation": "recall@20"}
-    return told.get(config.task, "mrr")
+    told = {"recommendation": "recall@20"}
+    is_of_classes = config.task.endswith("_classification")
+    return "accuracy" if is_of_classes else told.get(config.task, "mrr")

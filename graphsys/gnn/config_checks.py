@@ -1,0 +1,213 @@
+"""What of a config concerns several settings at once: those that contradict each other.
+
+Configs are checked when they are made, so that these functions know their class by its
+fields alone.
+"""
+
+from typing import Any
+
+from graphsys.core.errors import ConfigError
+from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.part_specs import SAMPLERS, TASKS
+
+
+def check_together(config: Any) -> None:
+    """Check settings against each other; each by itself is in range.
+
+    Raises:
+        ConfigError: Fields that contradict each other.
+    """
+    _check_layers(config)
+    _check_model(config)
+    _check_links(config)
+    _check_sampler(config)
+    _check_folds(config)
+    if config.is_of_graphs:
+        _check_graphs(config)
+    if config.sample_at == "owners":
+        _check_owners(config)
+
+
+def _check_layers(config: Any) -> None:
+    if config.lr_base_batch and config.is_full_batch:
+        raise ConfigError(
+            f"lr_base_batch: got {config.lr_base_batch} with batch_size 0, whose steps "
+            "have no size to compare; expected 0"
+        )
+    if config.fanouts and len(config.fanouts) != config.layers:
+        raise ConfigError(
+            f"fanouts: got {len(config.fanouts)} ({', '.join(map(str, config.fanouts))}) "
+            f"for {config.layers} layers, expected one per layer"
+        )
+    if any(fanout < -1 or fanout == 0 for fanout in config.fanouts):
+        raise ConfigError(
+            f"fanouts: got {list(config.fanouts)}, expected numbers >= 1, or -1 for all"
+        )
+    if spec_of(config.model).has_heads and config.dim % config.heads:
+        raise ConfigError(
+            f"dim: got {config.dim}, expected a multiple of heads, {config.heads}"
+        )
+
+
+def _check_model(config: Any) -> None:
+    spec = spec_of(config.model)
+    if spec.is_of_links and not config.is_of_links:
+        known = [name for name in TASKS.names() if TASKS.get(name).is_of_links]
+        raise ConfigError(
+            f"task: got {config.task} with model {config.model}, whose rows are "
+            f"compared with each other; expected {' or '.join(known)}"
+        )
+    if spec.make_stream is not None:
+        _check_events(config)
+    if spec.messages == "walks" and not config.batch_size:
+        raise ConfigError(
+            f"batch_size: got 0 with model {config.model}, expected at least 1, for its "
+            "neighborhoods are sampled"
+        )
+    if config.learned_rows == "disk" and config.is_whole_graph:
+        raise ConfigError(
+            "learned_rows: got disk with messages over the whole graph (batch_size 0, "
+            "or model lightgcn), whose rows are in memory all at once; expected memory"
+        )
+
+
+def _check_events(config: Any) -> None:
+    """Check a model that follows edges in order of time."""
+    known = [name for name in TASKS.names() if TASKS.get(name).is_of_events]
+    for name, is_set, expected in (
+        ("task", not TASKS.get(config.task).is_of_events, " or ".join(known)),
+        ("batch_size", not config.batch_size, "at least 1, for it learns batch by batch"),
+        ("negatives", config.negatives != "uniform", "uniform"),
+        ("negatives_of", config.negatives_of != "batch", "batch"),
+        ("in_batch", config.in_batch, "false, for its negatives are drawn"),
+        ("num_negatives", not config.num_negatives, "at least 1"),
+        ("alike_negatives", config.alike_negatives > 0, "0, for its negatives are drawn"),
+        ("learned_rows", config.learned_rows == "disk", "memory"),
+        ("sampler", not SAMPLERS.get(config.sampler).is_usual, "neighbor"),
+        ("fanouts", min(config.hop_fanouts) < 1, "numbers >= 1: the latest neighbors"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with model {config.model}, which "
+                f"follows edges in order of time; expected {expected}"
+            )
+
+
+def _check_links(config: Any) -> None:
+    if len(config.hard_ranks) != 2 or not 0 <= config.hard_ranks[0] < config.hard_ranks[1]:
+        raise ConfigError(
+            f"hard_ranks: got {list(config.hard_ranks)}, expected a first rank >= 0 and "
+            "a larger last one"
+        )
+    if config.hard_negatives and spec_of(config.model).messages != "walks":
+        raise ConfigError(
+            f"hard_negatives: got {config.hard_negatives} with model {config.model}, "
+            "expected model pinsage, whose walks rank them"
+        )
+    if bool(config.alike_negatives) != bool(config.alike):
+        raise ConfigError(
+            f"alike_negatives: got {config.alike_negatives} with column "
+            f"{config.alike!r}, expected both or none"
+        )
+    if not config.num_negatives and not config.in_batch:
+        raise ConfigError("num_negatives: got 0, expected at least 1, or in_batch = true")
+    if config.in_batch and not config.num_negatives and config.batch_size == 1:
+        raise ConfigError(
+            "in_batch: got true with batch_size 1 and num_negatives 0, expected more pairs "
+            "in a batch, or other negatives: there are none"
+        )
+    is_skipgram = spec_of(config.model).is_skipgram
+    if config.in_batch and (is_skipgram or config.negatives_of == "pair"):
+        raise ConfigError(
+            f"in_batch: got true with model {config.model} and negatives_of "
+            f"{config.negatives_of}, expected another than gatne, and negatives_of batch"
+        )
+
+
+def _check_sampler(config: Any) -> None:
+    sampler, spec = SAMPLERS.get(config.sampler), spec_of(config.model)
+    has_times = TASKS.get(config.task).has_times
+    if config.recent and sampler.is_usual:
+        known = [name for name in SAMPLERS.names() if SAMPLERS.get(name).can_be_recent]
+        raise ConfigError(
+            f"recent: got true with sampler {config.sampler}, expected sampler "
+            f"{' or '.join(known)}"
+        )
+    is_other = not sampler.is_usual
+    for name, is_set, reason in (
+        (
+            "replace",
+            config.replace and not sampler.can_replace,
+            "it draws without replacement",
+        ),
+        ("weighted", config.weighted and not sampler.can_weigh, "it draws all alike"),
+        ("recent", config.recent and not sampler.can_be_recent, "it knows no time"),
+        ("recent", config.recent and config.weighted, "the latest are not drawn"),
+        ("model", is_other and spec.messages == "walks", "its neighborhoods are walked"),
+        ("batch_size", is_other and config.is_full_batch, "the whole graph is not sampled"),
+        (
+            "model",
+            spec.has_loops and not sampler.has_all_edges,
+            "its sums know later edges",
+        ),
+        ("task", sampler.has_times and not has_times, "times are those of labeled nodes"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
+                f"expected otherwise: {reason}"
+            )
+
+
+def _check_folds(config: Any) -> None:
+    if config.folds and not config.is_of_graphs:
+        known = [name for name in TASKS.names() if TASKS.get(name).is_of_graphs]
+        raise ConfigError(
+            f"folds: got {config.folds} with task {config.task}, expected task "
+            f"{' or '.join(known)}, or 0"
+        )
+    if config.folds == 1:
+        raise ConfigError("folds: got 1, expected at least 2, or 0 for none")
+    if config.fold >= max(config.folds, 1):
+        raise ConfigError(
+            f"fold: got {config.fold} of {config.folds} folds, expected one from 0 on and "
+            "below folds"
+        )
+
+
+def _check_graphs(config: Any) -> None:
+    """Check that a batch can be of whole graphs."""
+    spec = spec_of(config.model)
+    is_own = spec.make_layer is None and spec.make_hop is None
+    for name, is_set, expected in (
+        ("model", is_own or spec.messages in ("walks", "metapaths"), "a model of layers"),
+        ("batch_size", not config.batch_size, "at least 1: graphs of a step"),
+        ("fanouts", bool(config.fanouts), "none: all of a graph is read"),
+        ("sampler", not SAMPLERS.get(config.sampler).is_usual, "neighbor"),
+        ("learned_rows", config.learned_rows == "disk", "memory"),
+        ("sample_at", config.sample_at == "owners", "store"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with task {config.task}, whose "
+                f"batches are of whole graphs; expected {expected}"
+            )
+
+
+def _check_owners(config: Any) -> None:
+    """Check that rows are drawn node by node, so that another can draw them."""
+    spec = spec_of(config.model)
+    for name, is_set, expected in (
+        (
+            "model",
+            spec.messages != "edges" or spec.make_stream is not None,
+            "one whose messages come from edges",
+        ),
+        ("batch_size", config.is_whole_graph, "at least 1 and a model that samples"),
+        ("sampler", SAMPLERS.get(config.sampler).has_times, "neighbor or labor"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with sample_at owners, which draws a "
+                f"row by its node alone; expected {expected}"
+            )

@@ -1,0 +1,101 @@
+"""Scores of whole graphs: rows of nodes layer by layer, and a readout after each."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.features import InputShape
+from graphsys.gnn.data.graph_batches import membership
+from graphsys.gnn.models.model import Relation, Rows, Tensors, key_of
+from graphsys.gnn.models.network import Network
+from graphsys.gnn.ops.functional import spmm
+
+
+class GraphNetwork(Network):
+    """``sum over k of W_k readout({h_v^k : v in graph}) + b_k``, of k = 0 to ``layers``.
+
+    ``h^0`` is the input and ``h^k`` what layer k makes of it, normalized (``norm``, after
+    the layer here) and activated; the readout is the sum, mean or maximum over the nodes of
+    a graph. Dropout is of the readouts, as the paper has it. A graph without nodes has
+    readouts of 0.
+
+    Args:
+        config: Layers and their sizes.
+        relations: Name, node type and neighbors' type of each relation within graphs.
+        shapes: Input of every node type.
+        num_out: Scores of a graph.
+        graph_type: Node type of the graphs, under which the output is.
+
+    References:
+        Xu et al., "How powerful are graph neural networks?", ICLR 2019, section 4.2: the
+        concatenation of all layers' readouts, of which a linear layer is this sum.
+    """
+
+    def __init__(
+        self,
+        config: GnnConfig,
+        relations: Sequence[Relation],
+        shapes: Mapping[str, InputShape],
+        num_out: int,
+        graph_type: str,
+    ) -> None:
+        super().__init__(config, relations, shapes, config.dim)
+        self.num_out, self._graph_type = num_out, graph_type
+        self.exit = nn.Identity()  # scores are those of the readouts
+        norm = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}.get(config.norm)
+        self.norms = nn.ModuleList(
+            nn.Identity() if norm is None else norm(config.dim)
+            for _ in range(config.layers)
+        )
+        has_entry = len(self.entry) > 0
+        first = {
+            n: config.dim if has_entry else s.dim or config.dim for n, s in shapes.items()
+        }
+        later = dict.fromkeys(shapes, config.dim)
+        self.scores = nn.ModuleList(
+            nn.ModuleDict(
+                {key_of(n): nn.Linear(size, num_out) for n, size in sizes.items()}
+            )
+            for sizes in [first, *[later] * config.layers]
+        )
+
+    def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
+        """Return the scores of a batch's graphs ``[graphs, num_out]``.
+
+        Args:
+            hops: One layer: the relations of all nodes of the graphs, and the graphs.
+            x: Input of those nodes by type.
+        """
+        (rows,) = hops
+        h = self.embed(x)
+        scores = self._read_out(0, rows, h)
+        for k in range(self.config.layers):
+            if self._recomputes:
+                h = checkpoint(self._layer, k, rows, h, use_reentrant=False)
+            else:
+                h = self._layer(k, rows, h)
+            scores = scores + self._read_out(k + 1, rows, h)
+        return {self._graph_type: scores}
+
+    def _layer(self, k: int, rows: Rows, h: Tensors) -> Tensors:
+        """Return the rows of nodes after layer ``k``."""
+        found = {}
+        for name, new in self._messages(k, rows, h, h).items():
+            made = self._activate(self.norms[k](new))
+            found[name] = h[name] + made if self.config.residual else made
+        return found
+
+    def _read_out(self, k: int, rows: Rows, h: Tensors) -> torch.Tensor:
+        """Return the scores of graphs by the rows of their nodes after ``k`` layers."""
+        linears: Any = self.scores[k]
+        parts = []
+        for name, values in h.items():
+            found = spmm(rows[membership(name)], values, reduce=self.config.readout)
+            found = functional.dropout(found, self.config.dropout, self.training)
+            parts.append(linears[key_of(name)](found))
+        return torch.stack(parts).sum(dim=0)
