@@ -237,10 +237,12 @@ class EmbeddingConfig(ControlConfig):
                 f"num_batch_negatives: got {self.num_batch_negatives}, expected at most "
                 f"batch_size, {self.batch_size}"
             )
-        if self.num_batch_negatives + self.num_uniform_negatives == 0:
+        has_pools = self.num_batch_negatives + self.num_uniform_negatives > 0
+        if not has_pools and not self.has_all_negatives:
             raise ConfigError(
                 "num_batch_negatives and num_uniform_negatives: got 0 and 0, expected "
-                "negatives of at least one kind"
+                "negatives of at least one kind, or all nodes for every relation: --set "
+                "'relations.\"*\".all_negatives=true'"
             )
         if self.importance_weights:
             losses.require_trait(
@@ -287,6 +289,12 @@ class EmbeddingConfig(ControlConfig):
                 f"{', '.join(map(str, ORDERS))}; to train all partitions as one: --set "
                 "join_partitions=true"
             )
+
+    @property
+    def has_all_negatives(self) -> bool:
+        """Whether every relation is compared with all nodes, so that no pool is needed."""
+        relations = self.relations.values()
+        return bool(relations) and all(relation.all_negatives for relation in relations)
 
     @property
     def chunk_size(self) -> int:

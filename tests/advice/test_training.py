@@ -55,6 +55,13 @@ CASES = {
         uses=(),
         before=("ingest twice.txt -o four --partitions 4",),
     ),
+    "all nodes alone": of_run(
+        "train embedding g -o e --set num_batch_negatives=0 --set num_uniform_negatives=0",
+        "graphsys/embedding/config.py",
+        r"or all nodes for every relation: (--set '[^']+')",
+        f"train embedding g -o e {FEW} --set num_batch_negatives=0 "
+        "--set num_uniform_negatives=0 {0} --json",
+    ),
     "groups of no plane": of_run(
         "train embedding g -o e --set partition_groups=6",
         "graphsys/embedding/config.py",

@@ -155,7 +155,6 @@ class Planner:
         everything = self._whole + self._always + self._operators
         num_edges = sum(step.num_edges for step in self._steps)
         per_edge = 10 if any(len(m.relations) > 1 for m in self._model) else 8
-        pool = config.chunk_size + config.num_drawn
         return TrainingPlan(
             layout=layout,
             memory_bytes=self.memory_bytes(layout),
@@ -169,8 +168,19 @@ class Planner:
             num_units=len(needs),
             num_checkpoints=len(needs) if is_every else None,
             num_edges=num_edges,
-            gemm_flops=num_edges * 2 * 3 * 2 * pool * config.dim,
+            gemm_flops=sum(map(self._gemm_flops, self._steps)),
         )
+
+    def _gemm_flops(self, step: BucketTask) -> int:
+        """Return the operations of a bucket: three products a query, two queries each."""
+        config = self._config
+        pools = 2 * (config.chunk_size + config.num_drawn)
+        if self._model[step.edge_type].all_negatives.all():
+            pools = sum(self._num_nodes(part) for part in (step.src, step.dst))
+        return step.num_edges * 3 * 2 * pools * config.dim
+
+    def _num_nodes(self, part: Part) -> int:
+        return int(np.diff(self._graph.offsets(part[0]))[part[1]])
 
     def _ordered(self, layout: Layout, order: str | None, *, is_stated: bool) -> Layout:
         chosen = order or self._config.bucket_order
@@ -246,7 +256,7 @@ class Planner:
             sum(int(self._sizes[p[0]][p[1]]) for p in {step.src, step.dst}) for step in unit
         )
         ends = {part for step in unit for part in (step.src, step.dst)}
-        nodes = max(int(np.diff(self._graph.offsets(p[0]))[p[1]]) for p in ends)
+        nodes = max(map(self._num_nodes, ends))
         orders += sum(
             sampler_bytes(self._graph, config, self._model[step.edge_type], step)
             for step in unit

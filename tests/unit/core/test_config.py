@@ -152,6 +152,14 @@ def test_every_preset_loads(name: str) -> None:
         ),
         ({"num_batch_negatives": 2000}, "num_batch_negatives: got 2000, expected at most"),
         ({"num_batch_negatives": 0, "num_uniform_negatives": 0}, "got 0 and 0"),
+        (
+            {
+                "num_batch_negatives": 0,
+                "num_uniform_negatives": 0,
+                "relations": {"a": {"all_negatives": True}, "*": {}},
+            },
+            "got 0 and 0, expected negatives of at least one kind, or all nodes for every",
+        ),
         ({"importance_weights": True, "loss": "ranking"}, "got true with the loss ranking"),
         ({"operator": "complex"}, "did you mean 'complex_diagonal'"),
         ({"loss": "sofmax"}, "did you mean 'softmax'"),

@@ -13,7 +13,7 @@ from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding.bags import make_bags
 from tests import embedding_oracle
 from tests.embedding_codes import COMPARATOR_CODES, LOSS_CODES, OPERATOR_CODES
-from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate
+from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate, score
 
 BAGS = [[0, 3], [], [2], [1, 1, 8], [3, 4, 5, 6, 7]]
 
@@ -78,6 +78,54 @@ def test_all_negatives_are_the_nodes_of_the_partition(
         comparator=comparator, loss=loss, reciprocal=reciprocal, relations=everything
     )
     check(Step(config))
+
+
+class FullSoftmax(Step):
+    """A step whose loss torch takes over all nodes at once: every edge is two labels."""
+
+    def _loss(
+        self,
+        src_rows: torch.Tensor,
+        dst_rows: torch.Tensor,
+        table: list[torch.Tensor],
+        vectors: list[torch.Tensor],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        config, offsets = self.config, self.model.offsets
+        total = torch.zeros(())
+        for e in range(len(self.src)):
+            r, code = int(self.relation[e]), int(self.model.codes[self.relation[e]])
+            src, dst = self.src[e].astype(np.int64), self.dst[e].astype(np.int64)
+            own, back = (p[offsets[r] : offsets[r + 1]] for p in (table[0], table[-1]))
+            if config.reciprocal:
+                tails = score(config, operate(code, own, src_rows[[src]]), dst_rows)
+                heads = score(config, operate(code, back, dst_rows[[dst]]), src_rows)
+            else:
+                tails = score(config, src_rows[[src]], operate(code, own, dst_rows))
+                heads = score(config, operate(code, own, dst_rows[[dst]]), src_rows)
+            entropy = torch.nn.functional.cross_entropy
+            both = entropy(tails, torch.tensor([dst])) + entropy(heads, torch.tensor([src]))
+            total = total + float(self.weight[e]) * both
+        return total, torch.zeros(())
+
+
+# a node that is compared with itself has no gradient of its distance in torch
+@pytest.mark.parametrize(
+    ("comparator", "is_shared"), [*product(COMPARATOR_CODES, [False]), ("dot", True)]
+)
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("operator", list(OPERATOR_CODES))
+def test_all_nodes_alone_are_torchs_cross_entropy(
+    operator: Any, reciprocal: bool, comparator: Any, is_shared: bool
+) -> None:
+    config = settings(
+        operator=operator,
+        comparator=comparator,
+        reciprocal=reciprocal,
+        num_batch_negatives=0,
+        num_uniform_negatives=0,
+        relations={"*": RelationConfig(all_negatives=True)},
+    )
+    check(FullSoftmax(config, is_shared=is_shared))
 
 
 @pytest.mark.parametrize("kind", ["n3", "l2"])

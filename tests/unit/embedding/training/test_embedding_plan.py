@@ -18,6 +18,7 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.training import api
 from graphsys.embedding.training.plan import Planner
+from graphsys.embedding.type_configs import RelationConfig
 from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, Source
@@ -222,6 +223,23 @@ MEASURED = """
         print(meter.peak_bytes, found["planned_memory_bytes"], budget,
               found["buffer_partitions"], found["swaps"], graph.num_nodes * 4 * 1025 // 8)
 """
+
+
+def test_the_plan_counts_the_products_with_all_nodes(
+    make_ring: MakeRing, ring_config: EmbeddingConfig
+) -> None:
+    alone = dataclasses.replace(
+        ring_config,
+        num_uniform_negatives=0,
+        importance_weights=False,
+        relations={"*": RelationConfig(all_negatives=True)},
+    )
+    graph = make_ring(2)
+    plan = planner(graph, alone).plan(layout_of(2, prefetch=False))
+    counts = graph.bucket_counts(graph.edge_types[0], "train")
+    sizes = np.diff(graph.offsets("entity"))
+    pairs = sum(counts[i, j] * (sizes[i] + sizes[j]) for i in (0, 1) for j in (0, 1))
+    assert plan.gemm_flops == 3 * 2 * alone.dim * pairs
 
 
 def test_the_peak_of_memory_stays_within_the_budget(tmp_path: Path) -> None:
