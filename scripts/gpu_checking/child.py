@@ -4,6 +4,7 @@ Usage: ``python -m gpu_checking.child STEP SECONDS``.
 """
 
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -25,6 +26,10 @@ def main() -> int:
         from tests.cuda_sim import warp_shim
 
         warp_shim.install()
+        if importlib.util.find_spec("triton") is not None:
+            from tests.triton_sim import quick_interpreter
+
+            quick_interpreter.install()
     context = Context(
         deadline=time.monotonic() + 0.9 * seconds, is_simulated=is_simulated, tell=tell
     )

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.triton.device import is_interpreted
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import cut_bucket
 from graphsys.embedding.model import relation_sets
@@ -35,6 +36,7 @@ from graphsys.kernels.cpu.embedding.step import train_batches
 from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
 from tests.embedding_oracle import DIM, OneEdgeType, Result, Step
+from tests.triton_sim import quick_interpreter
 from tests.unit.embedding.conftest import Ring
 
 Floats = npt.NDArray[np.float32]
@@ -264,4 +266,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if is_interpreted():
+        quick_interpreter.install()
     main()

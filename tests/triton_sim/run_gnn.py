@@ -37,6 +37,7 @@ from graphsys.gnn.ops.adjacency import SparseRows, join_rows
 from graphsys.gnn.ops.gcn_norm import weigh
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
+from tests.triton_sim import quick_interpreter
 
 Shapes = list[tuple[int | str, ...]]
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Shapes]] = {
@@ -336,4 +337,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if is_interpreted():
+        quick_interpreter.install()
     main()

@@ -1,0 +1,24 @@
+"""Triton's interpreter, without what it does over again at every launch and every call.
+
+It replaces the functions of ``triton.language`` each time that a kernel is started or calls
+another function, and makes a table of types for every array. Here each is done once. Call
+:func:`install` in a process that runs with ``TRITON_INTERPRET=1``.
+"""
+
+import functools
+from typing import Any
+
+from triton.runtime import interpreter
+
+
+def install() -> None:
+    """Have the interpreter prepare each function once."""
+    prepare = interpreter._patch_lang
+
+    @functools.cache
+    def prepare_once(function: Any) -> Any:
+        scope = prepare(function)
+        scope._changes.clear()  # nothing is put back: all of this process is interpreted
+        return scope
+
+    interpreter._patch_lang = prepare_once
