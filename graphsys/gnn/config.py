@@ -106,6 +106,14 @@ class GnnConfig(Checked):
         "sum", "How the rows of a graph's nodes become one.",
         group="Model", applies="graph_classification",
     )
+    pool_ratio: float = option(
+        0.5, "Share of the nodes of a graph that stay after a layer.",
+        above=0, maximum=1, group="Model", applies="sagpool",
+    )
+    clusters: int = option(
+        10, "Clusters that the nodes of a graph are assigned to.",
+        minimum=1, group="Model", applies="diffpool",
+    )
     bases: int = option(
         0, "Matrices that relations share; 0: each has its own.",
         minimum=0, group="Model", applies="rgcn",

@@ -57,6 +57,12 @@ def _check_model(config: Any) -> None:
             f"task: got {config.task} with model {config.model}, whose rows are "
             f"compared with each other; expected {' or '.join(known)}"
         )
+    if spec.make_graph_model is not None and not config.is_of_graphs:
+        known = [name for name in TASKS.names() if TASKS.get(name).is_of_graphs]
+        raise ConfigError(
+            f"task: got {config.task} with model {config.model}, whose output is of whole "
+            f"graphs; expected {' or '.join(known)}"
+        )
     if spec.make_stream is not None:
         _check_events(config)
     if spec.messages == "walks" and not config.batch_size:
@@ -178,7 +184,7 @@ def _check_folds(config: Any) -> None:
 def _check_graphs(config: Any) -> None:
     """Check that a batch can be of whole graphs."""
     spec = spec_of(config.model)
-    is_own = spec.make_layer is None and spec.make_hop is None
+    is_own = spec.make_model is not None or spec.make_stream is not None
     for name, is_set, expected in (
         ("model", is_own or spec.messages in ("walks", "metapaths"), "a model of layers"),
         ("batch_size", not config.batch_size, "at least 1: graphs of a step"),

@@ -30,6 +30,8 @@ _FILES: Final = {
     "edgebank": "edgebank",
     "recency": "recency",
     "evolving": "evolving",
+    "sagpool": "sagpool",
+    "diffpool": "diffpool",
 }
 
 
@@ -43,7 +45,7 @@ def _everywhere(_: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """One model; one of the first four makes it.
+    """One model; one of the first five makes it.
 
     Attributes:
         name: What ``model`` names it in a config.
@@ -56,6 +58,9 @@ class ModelSpec:
         make_stream: From ``(config, events, decoder)``, a
             :class:`graphsys.gnn.models.stream.StreamModel`, which follows edges in order
             of time (``events``: :class:`graphsys.gnn.data.events.EventStream`).
+        make_graph_model: From ``(config, relations, shapes, num_out, graph_type)``, a model
+            of whole graphs, :class:`graphsys.gnn.models.graph_network.GraphNetwork` or
+            what is made of it.
         messages: Where they come from: ``edges``; ``walks`` (PinSage's neighborhoods);
             ``relations``, each by itself; ``metapaths`` (needs the whole graph at once).
         weights: Of messages: ``none``, or ``degrees`` of the whole graph.
@@ -79,6 +84,7 @@ class ModelSpec:
     make_hop: Callable[[Any, Any, int, int], Any] | None = None
     make_model: Callable[[Any, Any, Any, Any], Any] | None = None
     make_stream: Callable[[Any, Any, Any], Any] | None = None
+    make_graph_model: Callable[[Any, Any, Any, int, str], Any] | None = None
     messages: Literal["edges", "walks", "relations", "metapaths"] = "edges"
     weights: Literal["none", "degrees"] = "none"
     has_loops: bool = False
@@ -97,13 +103,14 @@ class ModelSpec:
         """Refuse what cannot be made.
 
         Raises:
-            ConfigError: Not one of the four ways to make it is given.
+            ConfigError: Not one of the five ways to make it is given.
         """
-        ways = (self.make_layer, self.make_hop, self.make_model, self.make_stream)
+        ways: tuple[Any, ...] = (self.make_layer, self.make_hop, self.make_model)
+        ways = (*ways, self.make_stream, self.make_graph_model)
         if sum(way is not None for way in ways) != 1:
             raise ConfigError(
                 f"model {self.name!r}: expected one of make_layer, make_hop, make_model, "
-                "make_stream"
+                "make_stream, make_graph_model"
             )
 
 

@@ -86,7 +86,7 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
         or pa.types.is_boolean(kind)
     ):
         raise ConfigError(
-            f"task node_classification: column {config.label!r} of node type {node_type!r} "
+            f"task {config.task}: column {config.label!r} of node type {node_type!r} "
             f"is {labels.type}, expected integers, text or lists of them; of numbers with "
             "a fraction train task=regression"
         )
@@ -103,7 +103,7 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         raise ConfigError(
-            f"task node_classification: column {config.label!r} of node type "
+            f"task {config.task}: column {config.label!r} of node type "
             f"{node_type!r} has {len(classes)} classes, expected at least 2"
         )
     return NodeLabels(

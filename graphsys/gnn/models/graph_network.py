@@ -1,6 +1,6 @@
 """Scores of whole graphs: rows of nodes layer by layer, and a readout after each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,9 @@ from graphsys.gnn.data.graph_batches import membership
 from graphsys.gnn.models.model import Relation, Rows, Tensors, key_of
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.ops.functional import spmm
+
+Level = tuple[Rows, Tensors]
+"""Rows of relations and of graphs, and those of the nodes."""
 
 
 class GraphNetwork(Network):
@@ -72,15 +75,29 @@ class GraphNetwork(Network):
             x: Input of those nodes by type.
         """
         (rows,) = hops
+        return {self._graph_type: self._scores(self._levels(rows, x))}
+
+    def _levels(self, rows: Rows, x: Mapping[str, Any]) -> Iterator[Level]:
+        """Yield the input and what each layer makes of it, with the rows it is over."""
         h = self.embed(x)
-        scores = self._read_out(0, rows, h)
+        yield rows, h
         for k in range(self.config.layers):
             if self._recomputes:
                 h = checkpoint(self._layer, k, rows, h, use_reentrant=False)
             else:
                 h = self._layer(k, rows, h)
-            scores = scores + self._read_out(k + 1, rows, h)
-        return {self._graph_type: scores}
+            rows, h = self._pool(k, rows, h)
+            yield rows, h
+
+    def _scores(self, levels: Iterable[Level]) -> torch.Tensor:
+        """Return the sum of the scores of graphs by all levels."""
+        found = [self._read_out(k, *level) for k, level in enumerate(levels)]
+        return torch.stack(found).sum(dim=0)
+
+    def _pool(self, k: int, rows: Rows, h: Tensors) -> tuple[Rows, Tensors]:
+        """Return the nodes that the layer after ``k`` sees, and their rows: all of them."""
+        del k  # for those that pool
+        return rows, h
 
     def _layer(self, k: int, rows: Rows, h: Tensors) -> Tensors:
         """Return the rows of nodes after layer ``k``."""

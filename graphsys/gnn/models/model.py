@@ -30,6 +30,7 @@ class Model(nn.Module, ABC):
         decoder: What makes scores of the output, so that its weights are the run's.
         learned: Tables of learned rows, by :func:`key_of` the node type.
         stored: Learned rows on disk.
+        side_loss: What the loss of the batch that was read last has besides, or None.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Model(nn.Module, ABC):
         super().__init__()
         self.config, self.num_out, self.decoder = config, num_out, decoder
         self.learned, self.stored = nn.ModuleDict(), StoredEmbedding(config, {})
+        self.side_loss: torch.Tensor | None = None
         self._read: Tensors = {}  # learned rows of the input read last, for their penalty
 
     @abstractmethod

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -277,7 +278,9 @@ def _make_model(
         made: Model = make(config, relations, shapes, task.decoder)
         return made
     if config.is_of_graphs:
-        return GraphNetwork(config, relations, shapes, task.num_out, task.node_type)
+        of_graphs: Any = spec_of(config.model).make_graph_model or GraphNetwork
+        found: Model = of_graphs(config, relations, shapes, task.num_out, task.node_type)
+        return found
     wanted = None if task.decoder is not None else [task.node_type]
     return Network(config, relations, shapes, task.num_out, task.decoder, wanted)
 

@@ -97,6 +97,8 @@ class Stepper:
         with self._precision():
             rows = self.network(batch.hops, batch.x)
             loss = self.task.loss(rows, batch)
+            if self.network.side_loss is not None:
+                loss = loss + self.network.side_loss
             if self.config.row_decay:
                 penalty = self.network.row_penalty(batch.places)
                 loss = loss + self.config.row_decay * penalty

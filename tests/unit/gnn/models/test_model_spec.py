@@ -13,6 +13,7 @@ from tests.conftest import ROOT
 from tests.packages import install, run
 
 OURS = [
+    "diffpool",
     "edgebank",
     "evolving",
     "gat",
@@ -28,6 +29,7 @@ OURS = [
     "recency",
     "rgcn",
     "sage",
+    "sagpool",
     "tgn",
 ]
 
@@ -37,8 +39,8 @@ def test_a_model_says_all_about_itself(name: str) -> None:
     spec = spec_of(name)
     assert spec.name == name
     assert name in model_names()
-    ways = (spec.make_layer, spec.make_hop, spec.make_model, spec.make_stream)
-    assert sum(way is not None for way in ways) == 1
+    ways = [spec.make_layer, spec.make_hop, spec.make_model, spec.make_stream]
+    assert sum(way is not None for way in [*ways, spec.make_graph_model]) == 1
     assert spec.exit_layers in (0, 1, 2)
 
 

@@ -84,8 +84,12 @@ def test_partitions_do_not_change_what_is_learned(tmp_path: Path) -> None:
     assert found == [1, 1]
 
 
-def test_a_resumed_run_is_equal_bit_by_bit(rings: Graph, tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["gin", "sagpool", "diffpool"])
+def test_a_resumed_run_is_equal_bit_by_bit(
+    rings: Graph, tmp_path: Path, model: str
+) -> None:
     settings: dict[str, Any] = {"epochs": 4, "dropout": 0.3, "norm": "batch"}
+    settings["model"] = model
     config = graph_config(
         **settings, deterministic=True, checkpoint_seconds=0, eval_every=1, keep="best"
     )
