@@ -18,6 +18,7 @@ from graphsys.training.config import ConfigLoader
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
 ParameterExchange = Literal["server", "all_reduce"]
+Mode = Literal["sampled", "1vsall", "kvsall"]
 OrderName = Literal[
     "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
 ]
@@ -99,6 +100,11 @@ class EmbeddingConfig(ControlConfig):
         0.1, "How much higher an edge is to score than its negatives.",
         minimum=0, group="Loss", applies="loss = ranking",
     )
+    label_smoothing: float = option(
+        0.0,
+        "Share of a question's labels that is spread over all nodes alike.",
+        minimum=0, maximum=0.9, group="Loss", applies="mode = 1vsall, kvsall",
+    )
     regularizer: float = option(
         0.0, "Strength of the penalty on the rows and operators of a question.",
         minimum=0, group="Loss", aliases=("regulariser",),
@@ -107,17 +113,24 @@ class EmbeddingConfig(ControlConfig):
         "n3", "The penalty: the sum of cubed moduli, or of squares.",
         group="Loss", aliases=("regulariser_kind",),
     )
+    mode: Mode = option(
+        "sampled",
+        "What a question, one end of an edge and its relation, is compared with. sampled: "
+        "the negatives below; 1vsall: all nodes in memory, edge by edge; kvsall: all of "
+        "them, each question once an epoch, with all its known answers as targets.",
+        group="Negatives",
+    )
     num_batch_negatives: int = option(
         500, "Edges that share negatives, each other's ends among them; 0: none.",
-        minimum=0, group="Negatives",
+        minimum=0, group="Negatives", applies="mode = sampled",
     )
     num_uniform_negatives: int = option(
         500, "Negatives of such a group drawn from all nodes of the partition in memory.",
-        minimum=0, group="Negatives",
+        minimum=0, group="Negatives", applies="mode = sampled",
     )
     importance_weights: bool = option(
         False, "A drawn negative counts for all nodes that it stands for.",
-        group="Negatives", applies="loss = softmax",
+        group="Negatives", applies="mode = sampled, loss = softmax",
     )
     negatives: tuple[PoolConfig, ...] = option(
         (), "Pools of negatives as [[negatives]] tables, in place of the three keys above.",
@@ -217,7 +230,9 @@ class EmbeddingConfig(ControlConfig):
                 "bias: got true with dim 1, expected at least 2 (the bias and a dimension "
                 "to compare)"
             )
-        self._check_negatives()
+        self._check_mode()
+        if self.mode == "sampled":
+            self._check_negatives()
         self._check_disabled()
         self._check_joined()
 
@@ -253,6 +268,37 @@ class EmbeddingConfig(ControlConfig):
                 "whose sum over negatives it estimates",
             )
 
+    def _check_mode(self) -> None:
+        if self.mode == "sampled":
+            if self.label_smoothing:
+                raise ConfigError(
+                    f"label_smoothing: got {self.label_smoothing} with mode sampled, "
+                    "expected all nodes; --set mode=1vsall"
+                )
+            return
+        if self.mode == "kvsall":
+            reason = "which take several answers of a question"
+            losses.require_trait(self.loss, "targets", "mode", "kvsall", reason)
+        elif self.loss != "softmax":
+            raise ConfigError(
+                f"loss: got {self.loss} with mode 1vsall, expected softmax; --set "
+                "loss=softmax, or with other losses --set "
+                "'relations.\"*\".all_negatives=true' --set mode=sampled"
+            )
+        refused: dict[str, object] = {"negatives": self.negatives}
+        if self.mode == "kvsall":  # known answers are targets, of train and of all edges
+            names = ("mask_known_edges", "eval_fraction", "partition_groups")
+            refused |= {name: getattr(self, name) for name in names}
+            refused["edge_sets.split"] = [it.split for it in self.edge_sets if it.split]
+        elif self.label_smoothing:
+            refused["mask_known_edges"] = self.mask_known_edges
+        for name, value in refused.items():
+            if value:
+                raise ConfigError(
+                    f"{name}: got {value!r} with mode {self.mode}, which it does not go "
+                    "with; leave one of them out"
+                )
+
     def _check_disabled(self) -> None:
         if self.disable_src_negatives and self.disable_dst_negatives:
             raise ConfigError(
@@ -261,6 +307,11 @@ class EmbeddingConfig(ControlConfig):
             )
         if not (self.disable_src_negatives or self.disable_dst_negatives):
             return
+        if self.mode != "sampled":
+            raise ConfigError(
+                f"mode: got {self.mode} with negatives of one side disabled, which does "
+                "not hold for all nodes; leave one of them out"
+            )
         for name, relation in self.relations.items():
             if relation.all_negatives:
                 side = "src" if self.disable_src_negatives else "dst"
@@ -305,9 +356,16 @@ class EmbeddingConfig(ControlConfig):
     @property
     def pools(self) -> tuple[PoolConfig, ...]:
         """The pools of negatives, the shorthand spelled out."""
+        if self.mode != "sampled":
+            return ()
         return self.negatives or usual_pools(
             self.num_batch_negatives, self.num_uniform_negatives, self.importance_weights
         )
+
+    @property
+    def reads_known_edges(self) -> bool:
+        """Whether known answers are looked up: to be masked, or as targets."""
+        return self.mask_known_edges or self.mode == "kvsall"
 
     @property
     def drawn_pools(self) -> tuple[PoolConfig, ...]:

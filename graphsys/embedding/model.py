@@ -162,7 +162,10 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
                 offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
                 weights=np.array([s.weight for s in used], dtype=np.float32),
                 lr_factors=np.array([(s.lr or lr) / lr for s in used], dtype=np.float32),
-                all_negatives=np.array([s.all_negatives for s in used], dtype=np.bool_),
+                all_negatives=np.array(
+                    [s.all_negatives or config.mode != "sampled" for s in used],
+                    dtype=np.bool_,
+                ),
                 num_sides=2 if config.reciprocal else 1,
                 seed=config.seed if config.operator_init == "random" else None,
                 specs=specs,

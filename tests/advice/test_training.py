@@ -62,6 +62,31 @@ CASES = {
         f"train embedding g -o e {FEW} --set num_batch_negatives=0 "
         "--set num_uniform_negatives=0 {0} --json",
     ),
+    "a loss of all nodes": of_run(
+        "train embedding g -o e --set mode=1vsall --set loss=ranking",
+        "graphsys/embedding/config.py",
+        r"expected softmax; (--set loss=softmax), or with other losses (--set '\S+') "
+        r"(--set mode=sampled)",
+        f"train embedding g -o e {FEW} --set mode=1vsall {{0}} --json",
+        f"train embedding g -o all {FEW} --set loss=ranking {{1}} {{2}} --json",
+    ),
+    "labels of all nodes": of_run(
+        "train embedding g -o e --set label_smoothing=0.1",
+        "graphsys/embedding/config.py",
+        "with mode sampled, expected all nodes; (--set mode=1vsall)",
+        f"train embedding g -o e {FEW} --set label_smoothing=0.1 {{0}} --json",
+    ),
+    "questions of weighted edges": of_run(
+        "train embedding weighted -o e --set mode=kvsall",
+        "graphsys/embedding/training/bucket_trainer.py",
+        "train without them: (--set edge_weights=false), or edge by edge: "
+        "(--set mode=1vsall)",
+        f"train embedding weighted -o e {FEW} --set mode=kvsall {{0}} --json",
+        f"train embedding weighted -o edges {FEW} {{1}} --json",
+        uses=(),
+        files={"w.csv": "src,dst,weight\n1,2,0.5\n2,3,2\n"},
+        before=("ingest w.csv -o weighted",),
+    ),
     "groups of no plane": of_run(
         "train embedding g -o e --set partition_groups=6",
         "graphsys/embedding/config.py",

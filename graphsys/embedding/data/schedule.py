@@ -23,6 +23,8 @@ from graphsys.embedding.model import RelationSet
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
     from graphsys.kernels.cpu.embedding.chunk import Edges
 
+_ASKS_SRC, _ASKS_DST = 1, 2  # as kernels/cpu/embedding/chunk has them
+
 Part = tuple[str, int]
 T = TypeVar("T", bound=np.generic)
 
@@ -201,6 +203,7 @@ def cut_bucket(
 
     Without reciprocal relations, or with negatives by relation, the edges of a chunk share
     one relation; else only those whose negatives are all nodes keep apart from the others.
+    Of mode kvsall a chunk asks for one end, and has an edge for each of its questions.
 
     Args:
         src: Local numbers of the sources ``[E]``.
@@ -216,25 +219,23 @@ def cut_bucket(
     rng = generator(config.seed, "shuffle", *keys)
     order = np.arange(len(src), dtype=np.uint32) if chosen is None else chosen
     rng.shuffle(order)
-    size = config.chunk_size
+    size, asked = config.chunk_size, np.empty(0, dtype=np.uint8)
     group, num_groups = relation, len(relations.codes)
     if not config.is_cut_by_relation:
         has_both = distinct(relations.all_negatives).size > 1
         num_groups = 2 if has_both else 1
         group = relations.all_negatives.astype(np.uint32)[relation] if has_both else group
-    if num_groups == 1:
+    if config.mode == "kvsall":
+        order, asks_src = _questions(src, dst, relation, order, len(relations.codes))
+        groups = asks_src.astype(np.uint32) * num_groups
+        groups += group[order] if num_groups > 1 else 0
+        order, chunks, kinds = _cut_by_group(order, groups, 2 * num_groups, size, rng)
+        asked = np.where(kinds >= num_groups, _ASKS_SRC, _ASKS_DST).astype(np.uint8)
+    elif num_groups == 1:
         begins = np.arange(0, len(order), size, dtype=np.int64)
         chunks = np.stack([begins, np.minimum(begins + size, len(order))], axis=1)
     else:
-        order = order[np.argsort(group[order], kind="stable")]
-        counts = np.bincount(group[order], minlength=num_groups)
-        pieces = -(-counts // size)
-        firsts = np.repeat(np.cumsum(counts) - counts, pieces)
-        inner = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-        ends = np.repeat(np.cumsum(counts), pieces)
-        begins = firsts + inner * size
-        chunks = np.stack([begins, np.minimum(begins + size, ends)], axis=1)
-        chunks = chunks[rng.permutation(len(chunks))].astype(np.int64)
+        order, chunks, _ = _cut_by_group(order, group[order], num_groups, size, rng)
     stride = max(1, config.batch_size // size)
     batches = np.append(np.arange(0, len(chunks), stride), len(chunks)).astype(np.int64)
     from graphsys.kernels.cpu.embedding.chunk import Edges
@@ -249,7 +250,61 @@ def cut_bucket(
         order=order,
         chunks=np.ascontiguousarray(chunks),
         batches=batches,
+        asked=asked,
     )
+
+
+def _cut_by_group(
+    order: npt.NDArray[np.uint32],
+    groups: npt.NDArray[np.uint32],
+    num_groups: int,
+    size: int,
+    rng: np.random.Generator,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Cut edges into chunks of one group each.
+
+    Args:
+        order: The edges, shuffled.
+        groups: Group of each.
+        num_groups: How many groups there are.
+        size: Most edges of a chunk.
+        rng: Shuffles the chunks.
+
+    Returns:
+        The edges by group, where each chunk begins and ends in them, and its group.
+    """
+    order = order[np.argsort(groups, kind="stable")]
+    counts = np.bincount(groups, minlength=num_groups)
+    pieces = -(-counts // size)
+    firsts = np.repeat(np.cumsum(counts) - counts, pieces)
+    inner = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    ends = np.repeat(np.cumsum(counts), pieces)
+    begins = firsts + inner * size
+    chunks = np.stack([begins, np.minimum(begins + size, ends)], axis=1)
+    shuffled = rng.permutation(len(chunks))
+    kinds = np.repeat(np.arange(num_groups), pieces)
+    return order, chunks[shuffled].astype(np.int64), kinds[shuffled]
+
+
+def _questions(
+    src: npt.NDArray[np.uint32],
+    dst: npt.NDArray[np.uint32],
+    relation: npt.NDArray[np.uint32],
+    order: npt.NDArray[np.uint32],
+    num_relations: int,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
+    """Return an edge for every distinct question, and whether it asks for the source.
+
+    A question is a node and a relation; of the edges that answer it the first in ``order``
+    stands for it.
+    """
+    found = []
+    for given in (src, dst):
+        keys = given[order].astype(np.uint64) * np.uint64(num_relations)
+        keys += relation[order] if num_relations > 1 else np.uint64(0)
+        found.append(order[np.sort(np.unique(keys, return_index=True)[1])])
+    asks_src = np.repeat([False, True], [len(found[0]), len(found[1])])
+    return np.concatenate(found), asks_src
 
 
 def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:

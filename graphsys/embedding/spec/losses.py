@@ -27,6 +27,8 @@ class LossSpec:
             negatives'; writes the derivative by each to the last, which is zeros.
         kernel: Of ours, the kernel over all queries, as ``module:name``.
         weighted: The same where negatives of a pool have weights, or are hard; or "".
+        targets: The same over all nodes where a question has several answers, or its labels
+            are smoothed; or "".
         code: Of ours, what kernels know it by.
         estimates_sum: Whether it has a sum over negatives that ``importance`` estimates.
         has_mean: Whether it has a mean over negatives that ``adversarial`` weighs.
@@ -37,6 +39,7 @@ class LossSpec:
     query_loss: Function | None = None
     kernel: str = "custom:custom_losses"
     weighted: str = ""
+    targets: str = ""
     code: int = 8
     estimates_sum: bool = False
     has_mean: bool = False
@@ -56,12 +59,15 @@ class LossSpec:
         """Whether it is a function of another package."""
         return self.kernel == "custom:custom_losses"
 
-    def kernel_for(self, *, has_weights: bool) -> Function:
+    def kernel_for(self, *, has_weights: bool, has_targets: bool) -> Function:
         """Return the kernel over all queries.
 
         Args:
             has_weights: Whether negatives of a pool have weights, or are hard.
+            has_targets: Whether questions have several answers, or smoothed labels.
         """
+        if has_targets:
+            return kernel_at(self.targets)
         return kernel_at(self.weighted if has_weights and self.weighted else self.kernel)
 
     @cached_property
@@ -89,7 +95,7 @@ def require_trait(name: str, trait: str, where: str, value: object, reason: str)
 
     Args:
         name: Of the loss.
-        trait: What it needs: ``estimates_sum`` or ``has_mean``.
+        trait: What it needs: ``estimates_sum``, ``has_mean`` or ``targets``.
         where: The setting.
         value: What it was set to.
         reason: What it does with it.
@@ -114,6 +120,7 @@ register(
         name="softmax",
         code=0,
         kernel="losses:softmax_losses",
+        targets="losses:softmax_targets",
         estimates_sum=True,
         has_device=True,
     )
@@ -124,6 +131,7 @@ register(
         code=1,
         kernel="losses:logistic_losses",
         weighted="losses:weighted_losses",
+        targets="losses:logistic_targets",
         has_mean=True,
         has_device=True,
     )

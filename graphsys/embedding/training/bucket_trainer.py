@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import InvalidGraphError, TrainingFailedError
+from graphsys.core.errors import ConfigError, InvalidGraphError, TrainingFailedError
 from graphsys.core.events import is_recording, launched, span
 from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
+from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.context import EmbeddingContext
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
@@ -50,17 +51,20 @@ class BucketWork:
         edges: Its edges, cut into chunks and batches.
         settings: The objective.
         losses: Summed loss of every batch trained so far, float64 ``[M]``.
+        num_edges: How many edges are trained; one may stand for a question of several.
     """
 
     step: BucketTask
     edges: Edges
     settings: Settings
     losses: npt.NDArray[np.float64]
+    num_edges: int
 
-    @property
-    def num_edges(self) -> int:
-        """Return how many edges are trained."""
-        return len(self.edges.order)
+    def edges_before(self, batch: int) -> int:
+        """Return how many edges the batches before one are; of questions by their share."""
+        done = self.edges.chunks[: self.edges.batches[batch]]
+        num_questions = int((done[:, 1] - done[:, 0]).sum())
+        return num_questions * self.num_edges // max(len(self.edges.order), 1)
 
 
 class BucketTrainer:
@@ -264,10 +268,11 @@ class BucketTrainer:
             if config.edge_weights and bucket.weight is not None:
                 weight = bucket.weight.astype(np.float32, copy=False)
                 _require_weights(weight, relations.name)
+                _require_no_weights(config, relations.name)
             relation = np.empty(0, dtype=np.uint32)
             if bucket.relation is not None:
                 relation = bucket.relation.astype(np.uint32, copy=False)
-            every = np.arange(len(bucket.src), dtype=np.uint32)
+            chosen = choose(np.arange(len(bucket.src), dtype=np.uint32))
             edges = cut_bucket(
                 bucket.src.astype(np.uint32, copy=False),
                 bucket.dst.astype(np.uint32, copy=False),
@@ -276,7 +281,7 @@ class BucketTrainer:
                 relations,
                 config,
                 keys,
-                choose(every),
+                chosen,
             )
         draw = generator(config.seed, "negatives", *keys).integers(
             0, 2**64, dtype=np.uint64
@@ -284,7 +289,7 @@ class BucketTrainer:
         losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
         candidates = self.negatives.candidates(relations, step, edges)
         settings = self._settings(draw, epoch, relations, candidates)
-        return BucketWork(step, edges, settings, losses)
+        return BucketWork(step, edges, settings, losses, len(chosen))
 
     def _objective(self, relations: RelationSet) -> Objective:
         return compiled_objective(self.config, relations)
@@ -376,10 +381,19 @@ def compile_kernels(context: EmbeddingContext) -> None:
 
 
 def _report(progress: Progress, bucket: BucketWork, first: int, last: int) -> None:
-    edges = bucket.edges
-    done = edges.chunks[edges.batches[first] : edges.batches[last]]
-    num_edges = int((done[:, 1] - done[:, 0]).sum())
-    progress.advance(num_edges, loss=float(bucket.losses[first:last].sum()) / num_edges)
+    num_edges = bucket.edges_before(last) - bucket.edges_before(first)
+    loss = float(bucket.losses[first:last].sum()) / max(num_edges, 1)
+    progress.advance(num_edges, loss=loss)
+
+
+def _require_no_weights(config: EmbeddingConfig, name: str) -> None:
+    """Refuse weights of edges where a question stands for several of them."""
+    if config.mode == "kvsall":
+        raise ConfigError(
+            f"mode: got kvsall for edge type {name!r}, whose edges have weights, and a "
+            "question has several edges; train without them: --set edge_weights=false, or "
+            "edge by edge: --set mode=1vsall"
+        )
 
 
 def _require_weights(weight: npt.NDArray[np.float32], name: str) -> None:

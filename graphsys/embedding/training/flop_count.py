@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.events import count
-from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.chunk import ASKS_DST, ASKS_SRC, Edges
 from graphsys.kernels.cpu.embedding.operators import AFFINE, IDENTITY, LINEAR, Operators
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings
@@ -101,8 +101,8 @@ def _sizes(
     has_all = _has_all(edges, chunks)
     drawn = int(settings.candidates.pools.begins[-1])
     sides = [
-        n + np.where(has_all, len(rows), drawn)
-        for rows in (tables.src_rows, tables.dst_rows)
+        n + np.where(has_all, len(rows) * _asks(edges, first, last, side), drawn)
+        for rows, side in ((tables.src_rows, ASKS_SRC), (tables.dst_rows, ASKS_DST))
     ]
     in_batch = settings.use_batch & ~has_all
     against = [np.where(in_batch, side, side - n) for side in sides]
@@ -119,6 +119,14 @@ def _has_all(edges: Edges, chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool
         edges.relation[edges.order[chunks[:, 0]]]
     ]
     return found
+
+
+def _asks(edges: Edges, first: int, last: int, side: int) -> Counts:
+    """Return for each chunk of some batches 1 where it asks for an end, else 0."""
+    if edges.asked.size == 0:
+        return np.ones(int(edges.batches[last] - edges.batches[first]), dtype=np.int64)
+    asked = edges.asked[edges.batches[first] : edges.batches[last]]
+    return ((asked & side) > 0).astype(np.int64)
 
 
 def _operator(codes: npt.NDArray[np.int64], rows: int, dim: int) -> OperatorWork:

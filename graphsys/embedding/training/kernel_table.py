@@ -42,7 +42,8 @@ def compiled_objective(
     operates = relations.num_sides == 2 or bool((relations.codes != IDENTITY).any())
     has_hard = any(pool.kind == "hard" for pool in config.pools)
     has_weights = has_hard or any(pool.adversarial for pool in config.pools)
-    has_masks = config.mask_known_edges
+    has_masks, asks_once = config.mask_known_edges, config.mode == "kvsall"
+    has_targets = asks_once or config.label_smoothing > 0
 
     def address(call: Any, kernel: Kernel | None, *, is_used: bool = True) -> int:
         return address_of(kernel, call) if kernel is not None and is_used else 0
@@ -51,7 +52,10 @@ def compiled_objective(
     score, score_gradient = comparator.addresses
     return objective_of(config)._replace(
         calls=KernelAddresses(
-            losses=address(call_loss, loss.kernel_for(has_weights=has_weights)),
+            losses=address(
+                call_loss,
+                loss.kernel_for(has_weights=has_weights, has_targets=has_targets),
+            ),
             leave_out=address(
                 calls.call_leave_out, leave_out, is_used=has_masks or has_hard
             ),
@@ -65,7 +69,9 @@ def compiled_objective(
             operate_back=address(
                 calls.call_operate_back, apply_operators_backward, is_used=operates
             ),
-            find_known=address(calls.call_find_known, find_known, is_used=has_masks),
+            find_known=address(
+                calls.call_find_known, find_known, is_used=has_masks or asks_once
+            ),
             score=score,
             score_gradient=score_gradient,
             query_loss=loss.address,

@@ -147,7 +147,7 @@ class Negatives:
             step: The bucket.
             side: Where the answers are: ``SRC`` or ``DST``.
         """
-        if not self._config.mask_known_edges:
+        if not self._config.reads_known_edges:
             return nothing_known()
         answers, query = (step.src, step.dst) if side == SRC else (step.dst, step.src)
         index = self._index(relations, query, DST if side == SRC else SRC)

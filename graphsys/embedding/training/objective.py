@@ -19,8 +19,9 @@ REGULARIZER_CODES: Final = {
 
 def objective_of(config: EmbeddingConfig) -> Objective:
     """Return what a config optimizes, as the kernels take it."""
+    has_smoothing = config.mode != "sampled"
     return Objective(
         comparator=comparator_of(config.comparator).code + BIASED * config.bias,
         loss=loss_of(config.loss).code,
-        margin=np.float32(config.margin),
+        margin=np.float32(config.label_smoothing if has_smoothing else config.margin),
     )

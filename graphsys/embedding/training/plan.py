@@ -248,6 +248,8 @@ class Planner:
         per_edge, sorting = 4 + 4, 0  # the order; relations or weights in another type
         if config.is_cut_by_relation and any(len(m.relations) > 1 for m in self._model):
             sorting = 16  # codes in order, their order, the order by relation
+        if config.mode == "kvsall":
+            per_edge, sorting = per_edge + 4, 48  # an edge for either question; keys
         if config.join_partitions or config.partition_groups:
             per_edge += 4 + 4 + 4 + 4  # both ends, relation and weight are copied
         longest = max(step.num_edges for step in unit)
@@ -299,7 +301,8 @@ class Planner:
                     "-o GRAPH2`"
                 )
             factor *= 2
-        return "; no number of partitions is enough: lower dim, threads or the negatives"
+        pools = "the negatives" if self._config.mode == "sampled" else "batch_size"
+        return f"; no number of partitions is enough: lower dim, threads or {pools}"
 
 
 def _spec(counts: Mapping[str, int], partitions: Mapping[str, int]) -> str:
@@ -320,7 +323,7 @@ def _scratch_bytes(
     dim = max(config.dim_of(m.edge_type.src_type) for m in model)
     comparator = comparator_of(config.comparator)
     matrices = 3 if comparator.is_distance else 2
-    matrices += 2 if config.mask_known_edges else 0  # masks of either side
+    matrices += 2 if config.reads_known_edges else 0  # as positions, of either side
     rows = 8 * pool + 2 * chunk + (3 * pool if comparator.is_unit else 0)
     rows += 2 * (pool + chunk) if config.bias else 0
     batch = math.ceil(config.batch_size / chunk) * 2 * pool

@@ -349,10 +349,16 @@ def test_each_learns_the_ring(
 def test_all_negatives_ignore_the_other_pools(make_ring: MakeRing, tmp_path: Path) -> None:
     everything = {"*": RelationConfig(all_negatives=True)}
     losses = []
-    for num in (1, 20):
-        config = settings(edge_types=(), relations=everything, num_uniform_negatives=num)
+    for num in (0, 1, 20):
+        config = settings(
+            edge_types=(),
+            relations=everything,
+            num_batch_negatives=0,
+            num_uniform_negatives=num,
+        )
         losses.append(train(make_ring(1), config, tmp_path / str(num)).metrics["loss"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert losses[0] == pytest.approx(losses[2], rel=1e-5)
 
 
 def test_a_rotation_is_given_by_its_angles(make_ring: MakeRing, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class Objective(NamedTuple):
     Attributes:
         comparator: Code of the comparator.
         loss: Code of the loss.
-        margin: Margin of the ranking loss.
+        margin: Margin of the ranking loss; of labels of all nodes their smoothing.
         calls: The kernels that do it.
     """
 

@@ -4,7 +4,7 @@ The positives of a chunk come first in its pools; then, from ``n`` on, the negat
 all of its queries share. Draws depend on the chunk's key only, never on the worker.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,11 @@ from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
 from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit, uncounted_jit
 
 Ints = npt.NDArray[np.int64]
+
+ASKS_SRC: Final = 1
+ASKS_DST: Final = 2
+ASKS_BOTH: Final = 3
+BOTH_WAYS: Final = np.empty(0, dtype=np.uint8)
 
 
 class Edges(NamedTuple):
@@ -30,6 +35,8 @@ class Edges(NamedTuple):
         order: Order of training, uint32 ``[E]``.
         chunks: Where each chunk begins and ends in ``order``, int64 ``[C, 2]``.
         batches: Where batches begin in ``chunks``, int64 ``[M + 1]``.
+        asked: Which end each chunk asks for, where all nodes are negatives: ``ASKS_SRC``,
+            ``ASKS_DST`` or both, uint8 ``[C]``; or empty: both.
     """
 
     src: npt.NDArray[np.uint32]
@@ -41,6 +48,7 @@ class Edges(NamedTuple):
     order: npt.NDArray[np.uint32]
     chunks: Ints
     batches: Ints
+    asked: npt.NDArray[np.uint8] = BOTH_WAYS
 
 
 class Chunk(NamedTuple):

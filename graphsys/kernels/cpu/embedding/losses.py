@@ -21,6 +21,19 @@ own with the signature of ``embedding_calls.call_losses``:
     num_easy: How many candidates were left out of hard pools.
     gradients: Receive the gradients at the positives' scores ``[B]``.
 
+A question over all nodes has ``K`` answers: those listed as positions of candidates in
+``counting`` (see ``known.py``), and the node that it was asked for. With N nodes, labels
+y_j and smoothing e, which is given as ``margin``:
+
+    softmax    log(sum exp(s_j)) - sum y_j s_j,  y_j = (1 - e) [j is an answer] / K + e / N
+    logistic   sum log(1 + exp(s_j)) - y_j s_j,  y_j = (1 - e) [j is an answer] + e / N
+
+With one answer the former is the softmax over all nodes (1vsAll), with all of them either
+is KvsAll (Dettmers, Minervini, Stenetorp, Riedel, "Convolutional 2D knowledge graph
+embeddings", AAAI 2018; Ruffinelli, Broscheit, Gemulla, "You CAN teach an old dog new
+tricks!", ICLR 2020). The columns behind ``skip`` are all nodes in their order; of a side
+that is not asked for there are none, and no loss.
+
 They return the summed loss.
 """
 
@@ -33,12 +46,14 @@ from graphsys.kernels.cpu.embedding.candidate_weights import (
     CandidateWeights,
     weighted_logistic_row,
 )
+from graphsys.kernels.cpu.embedding.known import Masks
 from graphsys.kernels.cpu.embedding.softmax import begin_row, exp_shifted, scale
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     fast_exp,
     fused_jit,
     pointed_jit,
+    reduce_jit,
 )
 from graphsys.kernels.jit import lean_jit
 
@@ -48,6 +63,7 @@ SOFTMAX: Final = 0
 LOGISTIC: Final = 1
 RANKING: Final = 2
 
+_FACTORS: Final = 512  # each below 2: their product is finite in float64
 _MASKED: Final = np.float32(-np.inf)
 _ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
@@ -216,4 +232,128 @@ def ranking_losses(
         _begin_row(row, bias[skip:], nodes[skip:], own[i])
         loss, gradients[i] = _ranking_row(row, positives[i], weights[i], margin)
         total += loss
+    return total
+
+
+@fused_jit
+def _list_targets(masks: Masks, i: int, num_queries: int, own: int, out: Ints) -> int:
+    """List the nodes that answer question ``i``, each once; return how many."""
+    count, has_own = 0, False
+    if masks.starts.size > 0:
+        for m in range(masks.starts[i], masks.starts[i + 1]):
+            node = np.int64(masks.positions[m]) - num_queries
+            if node >= 0:  # the positives before the nodes are some of them
+                out[count] = node
+                count += 1
+                has_own |= node == own
+    if not has_own:
+        out[count] = own
+        count += 1
+    return count
+
+
+@reduce_jit
+def _sum_labeled(row: Floats, targets: Ints, share: np.float32, base: np.float32) -> float:
+    """Return the sum of labels times scores."""
+    total = 0.0
+    for k in range(targets.size):
+        total += float(row[targets[k]])
+    total *= float(share)
+    if base > _ZERO:
+        every = 0.0
+        for j in range(row.size):
+            every += float(row[j])
+        total += float(base) * every
+    return total
+
+
+@fused_jit
+def _subtract_labels(
+    row: Floats, targets: Ints, share: np.float32, base: np.float32
+) -> None:
+    if base > _ZERO:
+        for j in range(row.size):
+            row[j] -= base
+    for k in range(targets.size):
+        row[targets[k]] -= share
+
+
+@pointed_jit
+def softmax_targets(
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
+    gradients: Floats,
+) -> float:
+    """Sum the softmax losses: see the head of the file."""
+    total, num_queries, size = 0.0, scores.shape[0], scores.shape[1] - skip
+    gradients[:] = _ZERO
+    if size == 0:
+        return total
+    listed, base = np.empty(size, np.int64), margin / np.float32(size)
+    for i in range(num_queries):
+        row, weight = scores[i, skip:], weights[i]
+        count = _list_targets(counting.masks, i, num_queries, own[i], listed)
+        targets, share = listed[:count], (_ONE - margin) / np.float32(count)
+        labeled = _sum_labeled(row, targets, share, base)
+        highest = begin_row(row, bias[skip:], nodes[skip:], -1)
+        mass = exp_shifted(row, highest)
+        scale(row, weight / mass)
+        _subtract_labels(row, targets, weight * share, weight * base)
+        total += float(weight) * (np.log(float(mass)) + float(highest) - labeled)
+    return total
+
+
+@reduce_jit
+def _take_sigmoids(row: Floats, weight: np.float32) -> float:
+    """Turn scores into weighted sigmoids; return the sum of log(1 + exp(s))."""
+    loss = 0.0
+    for begin in range(0, row.size, _FACTORS):
+        product = 1.0  # one logarithm for many factors
+        for j in range(begin, min(begin + _FACTORS, row.size)):
+            s = row[j]
+            e = fast_exp(-abs(s))
+            loss += max(s, _ZERO)
+            product *= 1.0 + float(e)
+            row[j] = weight * (_ONE if s > 0 else e) / (_ONE + e)
+        loss += np.log(product)
+    return loss
+
+
+@pointed_jit
+def logistic_targets(
+    scores: Floats,
+    skip: int,
+    positives: Floats,
+    own: Ints,
+    nodes: Ints,
+    weights: Floats,
+    bias: Floats,
+    margin: np.float32,
+    counting: CandidateWeights,
+    num_easy: int,
+    gradients: Floats,
+) -> float:
+    """Sum the binary cross-entropies: see the head of the file."""
+    total, num_queries, size = 0.0, scores.shape[0], scores.shape[1] - skip
+    gradients[:] = _ZERO
+    if size == 0:
+        return total
+    listed, base = np.empty(size, np.int64), margin / np.float32(size)
+    share = _ONE - margin
+    for i in range(num_queries):
+        row, weight = scores[i, skip:], weights[i]
+        count = _list_targets(counting.masks, i, num_queries, own[i], listed)
+        targets = listed[:count]
+        labeled = _sum_labeled(row, targets, share, base)
+        loss = _take_sigmoids(row, weight)
+        _subtract_labels(row, targets, weight * share, weight * base)
+        total += float(weight) * (loss - labeled)
     return total

@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.bags import Extras
 from graphsys.kernels.cpu.embedding.chunk import (
+    ASKS_BOTH,
+    ASKS_DST,
+    ASKS_SRC,
     Chunk,
     Edges,
     draw_negatives,
@@ -40,12 +43,14 @@ class Sizes(NamedTuple):
         n: Positives.
         src, dst: Candidates on either side, the positives among them.
         has_all: Whether the negatives are all nodes.
+        asked: Which end is asked for; the other one has its positives alone.
     """
 
     n: int
     src: int
     dst: int
     has_all: bool
+    asked: int
 
 
 @fused_jit
@@ -84,11 +89,16 @@ def load_chunk(
         chunk: Receives the nodes.
     """
     n = load_positives(edges, c, candidates, chunk)
+    asked = ASKS_BOTH
     if edges.all_negatives[chunk.relations[0]]:
+        if edges.asked.size > 0:
+            asked = int(edges.asked[c])
+        num_src = num_src if asked & ASKS_SRC else 0
+        num_dst = num_dst if asked & ASKS_DST else 0
         num_src, num_dst = load_all_nodes(n, num_src, num_dst, chunk)
-        return Sizes(n, num_src, num_dst, True)
+        return Sizes(n, num_src, num_dst, True, asked)
     size = draw_negatives(candidates, mix64(key + np.uint64(c)), n, chunk)
-    return Sizes(n, size, size, False)
+    return Sizes(n, size, size, False, asked)
 
 
 @lean_fused_jit

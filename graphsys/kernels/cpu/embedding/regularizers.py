@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding.chunk import Chunk
+from graphsys.kernels.cpu.embedding.chunk import ASKS_BOTH, ASKS_DST, ASKS_SRC, Chunk
 from graphsys.kernels.cpu.embedding.operators import COMPLEX, ROTATION, Operators
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
@@ -84,10 +84,11 @@ def regularize(
     chunk: Chunk,
     operators: Operators,
     n: int,
+    asked: int,
     forward: Floats,
     backward: Floats,
 ) -> None:
-    """Add the gradients for both ends and the operator, once for either query.
+    """Add the gradients for both ends and the operator, once for every query.
 
     Args:
         kind: Which regularizer.
@@ -95,18 +96,21 @@ def regularize(
         chunk: A chunk whose gradients of the loss are there.
         operators: Its operators.
         n: Number of its positives.
+        asked: Which ends they ask for.
         forward: Receives gradients of the parameters.
         backward: The same for queries from the destination, if relations are reciprocal.
     """
     relations, weights = chunk.relations, chunk.weights
-    twice, is_complex = _TWO * coefficient, operators.has_complex
-    _regularize_rows(kind, chunk.src_x, weights, n, twice, is_complex, chunk.src_g)
-    _regularize_rows(kind, chunk.dst_x, weights, n, twice, is_complex, chunk.dst_g)
-    share = coefficient if operators.is_reciprocal else twice
-    _regularize_operators(
-        kind, operators, operators.parameters, relations, weights, n, share, forward
-    )
-    if operators.is_reciprocal:
+    of_rows = _TWO * coefficient if asked == ASKS_BOTH else coefficient
+    is_complex = operators.has_complex
+    _regularize_rows(kind, chunk.src_x, weights, n, of_rows, is_complex, chunk.src_g)
+    _regularize_rows(kind, chunk.dst_x, weights, n, of_rows, is_complex, chunk.dst_g)
+    share = coefficient if operators.is_reciprocal else of_rows
+    if not operators.is_reciprocal or asked & ASKS_DST:
+        _regularize_operators(
+            kind, operators, operators.parameters, relations, weights, n, share, forward
+        )
+    if operators.is_reciprocal and asked & ASKS_SRC:
         _regularize_operators(
             kind,
             operators,

@@ -413,7 +413,7 @@ def train_batches(
                 sizes = load_chunk(
                     edges, mine[0], candidates, settings.key, num_src, num_dst, chunk
                 )
-            n, ks, kd, has_all = sizes
+            n, ks, kd, has_all, asked = sizes
             mask_known(settings.objective.calls, candidates, n, ks, kd, chunk)
             gather_rows(
                 tables.src_rows,
@@ -455,6 +455,7 @@ def train_batches(
                     chunk,
                     operators,
                     n,
+                    asked,
                     forward,
                     backward,
                 )

@@ -53,7 +53,7 @@ def list_nodes(
     of_src, of_dst = 0, 0
     for b in range(first, last):
         for c in range(edges.batches[b], edges.batches[b + 1]):
-            _, ks, kd, _ = load_chunk(edges, c, candidates, key, num_src, num_dst, chunk)
+            _, ks, kd, _, _ = load_chunk(edges, c, candidates, key, num_src, num_dst, chunk)
             src[of_src : of_src + ks], dst[of_dst : of_dst + kd] = (
                 chunk.src[:ks],
                 chunk.dst[:kd],

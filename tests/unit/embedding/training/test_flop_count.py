@@ -48,6 +48,16 @@ def test_products_are_those_of_the_chunks(tmp_path: Path) -> None:
     )
 
 
+def test_questions_for_one_end_are_compared_with_all_nodes_there(tmp_path: Path) -> None:
+    pairs = np.random.default_rng(3).integers(0, 30, (60, 2))
+    size = len(np.unique(pairs))
+    every = trained(tmp_path / "1", mode="1vsall")
+    assert every["gemm"]["flop"] == 3 * 2 * 60 * 2 * size * DIM
+    once = trained(tmp_path / "k", mode="kvsall")
+    questions = sum(len(np.unique(ends)) for ends in pairs.T)
+    assert once["gemm"]["flop"] == 3 * 2 * questions * size * DIM
+
+
 def test_a_report_has_the_operators_and_the_roofline(tmp_path: Path) -> None:
     graph = gs.ingest([(k, (k * 7 + 1) % 50) for k in range(200)], tmp_path / "g").graph
     config = gs.embedding.EmbeddingConfig(dim=DIM, epochs=1, operator="diagonal")
