@@ -160,11 +160,12 @@ class Step:
         if len(dst_bags.begins):
             num_rows = int(dst_bags.features.max()) + 1
         self.src_rows = rng.normal(size=(NUM_SRC, DIM)).astype(np.float32)
-        self.src_state = rng.random(NUM_SRC).astype(np.float32)
+        width = () if config.optimizer == "row_adagrad" else (DIM,)
+        self.src_state = rng.random((NUM_SRC, *width)).astype(np.float32)
         self.dst_rows, self.dst_state = self.src_rows, self.src_state
         if not is_shared:
             self.dst_rows = rng.normal(size=(num_rows, DIM)).astype(np.float32)
-            self.dst_state = rng.random(num_rows).astype(np.float32)
+            self.dst_state = rng.random((num_rows, *width)).astype(np.float32)
         self.table = self.model.initial()
         self.table += rng.normal(size=self.table.shape).astype(np.float32)
         self.table[1::2] **= 2
@@ -244,11 +245,11 @@ class Step:
         vectors = [torch.tensor(v[0], requires_grad=True) for v in self.vectors]
         total, extra = self._loss(src_rows, dst_rows, table, vectors)
         (total + extra).backward()  # type: ignore[no-untyped-call]  # torch's
-        lr = self.config.lr
-        new_src = adagrad(src_rows, self.src_state, lr, by_row=True)
+        lr, by_row = self.config.lr, self.config.optimizer == "row_adagrad"
+        new_src = adagrad(src_rows, self.src_state, lr, by_row)
         new_dst = new_src
         if not self.is_shared:
-            new_dst = adagrad(dst_rows, self.dst_state, lr, by_row=True)
+            new_dst = adagrad(dst_rows, self.dst_state, lr, by_row)
         rates = RELATION_LR * np.repeat(self.model.lr_factors, np.diff(self.model.offsets))
         new_table = [
             adagrad(p, self.table[2 * k + 1], rates, by_row=False)

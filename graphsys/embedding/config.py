@@ -18,6 +18,7 @@ from graphsys.training.config import ConfigLoader
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
 ParameterExchange = Literal["server", "all_reduce"]
+Optimizer = Literal["row_adagrad", "adagrad"]
 Mode = Literal["sampled", "1vsall", "kvsall"]
 OrderName = Literal[
     "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
@@ -154,6 +155,12 @@ class EmbeddingConfig(ControlConfig):
     )
     batch_size: int = option(
         1000, "Edges of an optimizer step.", minimum=1, group="Training"
+    )
+    optimizer: Optimizer = option(
+        "row_adagrad",
+        "Adagrad of rows: row_adagrad has one sum of squares a row, adagrad one a number, "
+        "which takes as much memory as float32 rows.",
+        group="Training",
     )
     lr: float = option(0.1, "Learning rate of the embeddings.", above=0, group="Training")
     relation_lr: float | None = option(

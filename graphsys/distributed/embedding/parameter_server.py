@@ -7,6 +7,7 @@ trains is bounded (Ho et al., "More effective distributed ML via a stale synchro
 parallel parameter server", NIPS 2013), and how much it had not seen is counted.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -222,9 +223,9 @@ def width_of(name: str, table: Floats) -> int:
 
     A row, and its state, where few rows change; else what is worth its number.
     """
-    if name.startswith("rows/"):
-        return int(table.shape[1])
-    return 1 if name.startswith("state/") else BLOCK
+    if name.startswith(("rows/", "state/")):
+        return math.prod(table.shape[1:])
+    return BLOCK
 
 
 def as_blocks(table: Floats, width: int = BLOCK) -> Floats:

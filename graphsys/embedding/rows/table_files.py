@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has n
     from graphsys.kernels.cpu.embedding.bags import Extras
 
 Floats = npt.NDArray[np.float32]
-Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N]
+Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N] or [N, dim]
 _INIT_ROWS = 1 << 16
 
 
@@ -73,12 +74,21 @@ def first_rows(config: EmbeddingConfig, part: Part, size: int) -> Stored:
 
 def first_table(config: EmbeddingConfig, part: Part, size: int) -> Table:
     """Return a partition that was never trained: :func:`first_rows` and no state."""
-    return first_rows(config, part, size), np.zeros(size, dtype=np.float32)
+    states = np.zeros(state_shape(config, part[0], size), dtype=np.float32)
+    return first_rows(config, part, size), states
+
+
+def state_shape(config: EmbeddingConfig, node_type: str, size: int) -> tuple[int, ...]:
+    """Return the shape of the Adagrad states of ``size`` rows."""
+    if config.optimizer == "row_adagrad":
+        return (size,)
+    return size, config.dim_of(node_type)
 
 
 def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
     """Return what ``size`` rows and their states take, in memory and in files."""
-    return size * (stored_dtype(config.row_dtype).itemsize * config.dim_of(node_type) + 4)
+    row = stored_dtype(config.row_dtype).itemsize * config.dim_of(node_type)
+    return size * row + 4 * math.prod(state_shape(config, node_type, size))
 
 
 def read_global(
@@ -193,7 +203,7 @@ class TableFiles:
         pieces, dim = self._pieces(part), self._config.dim_of(part[0])
         size = pieces[-1][1].stop
         rows = np.empty((size, dim), dtype=stored_dtype(self._config.row_dtype))
-        states = np.empty(size, dtype=np.float32)
+        states = np.empty(state_shape(self._config, part[0], size), dtype=np.float32)
         for piece, chosen in pieces:
             rows[chosen], states[chosen] = self._load(piece)
         return rows, states
@@ -208,7 +218,8 @@ class TableFiles:
                 return first_table(self._config, part, size)
             dtype = stored_dtype(self._config.row_dtype)
             rows = runs.read_array(self.path, rows_name, shape=(size, dim), dtype=dtype)
-            state = runs.read_array(self.path, state_name, shape=(size,))
+            shape = state_shape(self._config, node_type, size)
+            state = runs.read_array(self.path, state_name, shape=shape)
         count("bytes_read", rows.nbytes + state.nbytes)
         self.bytes_read += rows.nbytes + state.nbytes
         return rows, state

@@ -15,7 +15,7 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.node_rows import EmbeddingTables
 from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
-from graphsys.embedding.rows.table_files import first_table, read_global
+from graphsys.embedding.rows.table_files import first_table, read_global, state_shape
 from graphsys.facade.graph import Graph
 from graphsys.storage.find_node import find_node
 from graphsys.storage.ids.mapped_gather import taken
@@ -127,14 +127,18 @@ class TrainedEmbedding:
         return torch.from_numpy(self._rows(node_type, part, is_private=True))
 
     def states(self, node_type: str, part: int) -> Floats:
-        """Return the Adagrad states of a partition's rows, float32 ``[N]``, mapped."""
+        """Return the Adagrad states of a partition's rows, float32, mapped.
+
+        ``[N]``, or ``[N, D]`` of the optimizer ``adagrad``.
+        """
         self._require_type(node_type)
         name = runs.find_file(self.state, runs.state_file(node_type, part, 0))
         if name is not None:
-            shape = (int(self._node_rows.sizes(node_type)[part]),)
+            size = int(self._node_rows.sizes(node_type)[part])
+            shape = state_shape(self.config, node_type, size)
             return runs.read_array(self.path, name, mapped="r", shape=shape)
         size = int(np.diff(self.graph.offsets(node_type))[part])
-        return np.zeros(size, dtype=np.float32)
+        return np.zeros(state_shape(self.config, node_type, size), dtype=np.float32)
 
     def take(self, node_type: str, numbers: npt.NDArray[np.integer]) -> Floats:
         """Return the rows of nodes given by their numbers, a copy, float32 ``[n, D]``."""

@@ -21,7 +21,7 @@ from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
-from graphsys.embedding.rows.table_files import Floats, Table
+from graphsys.embedding.rows.table_files import Floats, Table, state_shape
 from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import Negatives
@@ -107,14 +107,15 @@ class BucketTrainer:
             self._objective(others)
         none = np.empty(0, dtype=np.uint32)
         relations = self.model[0]
-        dim = self.config.dim_of(relations.edge_type.src_type)
-        dtype = stored_dtype(self.config.row_dtype)
-        rows, floats = np.zeros((1, dim), dtype), np.zeros(1, np.float32)
-        edges = cut_bucket(
-            none, none, none, floats[:0], relations, self.config, ("compile",)
+        node_type = relations.edge_type.src_type
+        rows = np.zeros(
+            (1, self.config.dim_of(node_type)), stored_dtype(self.config.row_dtype)
         )
+        states = np.zeros(state_shape(self.config, node_type, 1), np.float32)
+        weight = np.empty(0, np.float32)
+        edges = cut_bucket(none, none, none, weight, relations, self.config, ("compile",))
         train_batches(
-            Tables(rows, floats, rows, floats, True),
+            Tables(rows, states, rows, states, True),
             PLAIN,
             relations.operators(relations.initial()),
             edges,

@@ -76,7 +76,7 @@ def batch_gradients(
         for name, (rows, state, at) in sides.items():
             if rows.dtype == np.float32:
                 moved = kept[name][0].astype(np.float64) - rows[at]
-                found[name] = _gradient(moved, state[at][:, None])
+                found[name] = _gradient(moved, state[at].reshape(len(at), -1))
     finally:
         for name, (rows, state, at) in sides.items():
             rows[at], state[at] = kept[name]

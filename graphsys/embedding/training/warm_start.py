@@ -30,6 +30,7 @@ from graphsys.storage.manifest import file_name
 from graphsys.storage.reader import GraphReader as Graph
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 
 
 def origin_file(node_type: str, part: int, serial: int) -> str:
@@ -162,11 +163,19 @@ def _copy_rows(
             found = old.table(node_type, match.part)[match.there]
             rows[match.here] = to_stored(found, config.row_dtype)
             if config.init_state:
-                state[match.here] = old.states(node_type, match.part)[match.there]
+                states = old.states(node_type, match.part)[match.there]
+                state[match.here] = _states_like(states, state.ndim)
             origin[match.here] = match.there + offsets[match.part]
     files.store(part, (rows, state))
     files.keep(functools.partial(origin_file, node_type, number), origin)
     return origin
+
+
+def _states_like(states: Floats, ndim: int) -> Floats:
+    """Return states as a run keeps them: the mean of a row, or a row's for each number."""
+    if states.ndim == ndim:
+        return states
+    return states.mean(axis=1) if ndim == 1 else states[:, None]
 
 
 def _copy_operators(

@@ -13,7 +13,15 @@ from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding.bags import make_bags
 from tests import embedding_oracle
 from tests.embedding_codes import COMPARATOR_CODES, LOSS_CODES, OPERATOR_CODES
-from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate, score
+from tests.embedding_oracle import (
+    DIM,
+    OneEdgeType,
+    Step,
+    adagrad,
+    check,
+    operate,
+    score,
+)
 
 BAGS = [[0, 3], [], [2], [1, 1, 8], [3, 4, 5, 6, 7]]
 
@@ -126,6 +134,32 @@ def test_all_nodes_alone_are_torchs_cross_entropy(
         relations={"*": RelationConfig(all_negatives=True)},
     )
     check(FullSoftmax(config, is_shared=is_shared))
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("all_negatives", [False, True])
+def test_every_number_of_a_row_may_have_a_state_of_its_own(
+    is_shared: bool, all_negatives: bool
+) -> None:
+    config = settings(
+        optimizer="adagrad",
+        reciprocal=True,
+        relations={"*": RelationConfig(all_negatives=all_negatives)},
+        regularizer=0.05,
+    )
+    check(Step(config, is_shared=is_shared))
+
+
+def test_the_oracle_steps_as_adagrad_of_torch_does() -> None:
+    rows = torch.tensor(np.random.default_rng(0).normal(size=(3, 4)), requires_grad=True)
+    before = rows.detach().numpy().copy()
+    step = torch.optim.Adagrad([rows], lr=0.3, initial_accumulator_value=0.5)
+    (rows**3).sum().backward()  # type: ignore[no-untyped-call]  # torch's
+    step.step()
+    other = torch.tensor(before, requires_grad=True)
+    (other**3).sum().backward()  # type: ignore[no-untyped-call]  # torch's
+    found = adagrad(other, np.full((3, 4), 0.5, np.float32), 0.3, by_row=False)
+    np.testing.assert_allclose(found, rows.detach().numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["n3", "l2"])

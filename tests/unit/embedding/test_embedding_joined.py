@@ -1,6 +1,7 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,11 +43,17 @@ class Interrupt(Progress):
             raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"optimizer": "adagrad"}, {"mode": "kvsall", "loss": "logistic"}]
+)
 def test_a_joined_run_that_was_interrupted_goes_on_to_the_same_bits(
-    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+    make_ring: MakeRing,
+    ring_config: EmbeddingConfig,
+    tmp_path: Path,
+    changes: dict[str, Any],
 ) -> None:
     config = dataclasses.replace(
-        ring_config, join_partitions=True, epochs=5, checkpoint_seconds=0.0
+        ring_config, join_partitions=True, epochs=5, checkpoint_seconds=0.0, **changes
     )
     graph = make_ring(4)
     train(graph, config, tmp_path / "whole")

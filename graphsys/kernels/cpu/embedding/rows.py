@@ -4,14 +4,15 @@ Rows of the two tables get one numbering: ``v`` is row ``v`` of the source table
 ``num_src`` on row ``v - num_src`` of the destination table; when both sides are one
 partition the numbering is that of the source table alone. Gradients are summed over a
 batch in ``Sums``, one sum per distinct row, and applied by one pass of row-wise Adagrad:
-the state of a row is the running sum of its mean squared gradients. Parameters of
-operators have one state each.
+the state of a row is the running sum of its mean squared gradients. Where states have a
+number for each of a row, each has its own sum. Parameters of operators have one state each.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import overload
 
 from graphsys.kernels.cpu.embedding.storage import (
     Table,
@@ -43,7 +44,8 @@ class Tables(NamedTuple):
     Attributes:
         src_rows, dst_rows: Embeddings ``[N, D]``, float32, or uint16 with the bits of
             bfloat16 or float16.
-        src_state, dst_state: Row-wise Adagrad state, float32 ``[N]``.
+        src_state, dst_state: Adagrad state, float32, row by row ``[N]``, or of every
+            number ``[N, D]``.
         is_shared: Whether both sides are the same partition.
         src_rates, dst_rates: Factor on the learning rate of every row, float32 ``[N]``, 0
             for rows that stay; empty for ones.
@@ -134,6 +136,51 @@ def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
     sums.num_used[0] = num_used
 
 
+def _take_step(
+    state: Floats, v: int, square: np.float32, gradient: Floats, s: int, lr: np.float32
+) -> np.float32:
+    """Add to the state of row ``v``; return the factor on its gradient; for kernels."""
+    raise NotImplementedError
+
+
+def _ask_for_state(state: Floats, v: int) -> None:
+    """Ask for the state of row ``v``; for kernels."""
+    raise NotImplementedError
+
+
+@lean_fused_jit
+def _take_step_of_row(
+    state: Floats, v: int, square: np.float32, gradient: Floats, s: int, lr: np.float32
+) -> np.float32:
+    state[v] += square
+    return np.float32(-lr / (np.sqrt(state[v]) + _STABLE))
+
+
+@lean_fused_jit
+def _take_step_of_numbers(
+    state: Floats, v: int, square: np.float32, gradient: Floats, s: int, lr: np.float32
+) -> np.float32:
+    """Divide every number of the gradient by its own root."""
+    for k in range(state.shape[1]):
+        g = gradient[s, k]
+        state[v, k] += g * g
+        gradient[s, k] = g / (np.sqrt(state[v, k]) + _STABLE)
+    return np.float32(-lr)
+
+
+# numba wants the very same parameters as in what is returned, which has no annotations
+@overload(_take_step)
+def _choose_step(state, v, square, gradient, s, lr):  # type: ignore[no-untyped-def]
+    step: Any = _take_step_of_row if state.ndim == 1 else _take_step_of_numbers
+    return lambda state, v, square, gradient, s, lr: step(state, v, square, gradient, s, lr)
+
+
+@overload(_ask_for_state)
+def _choose_ask(state, v):  # type: ignore[no-untyped-def]
+    ask: Any = prefetch if state.ndim == 1 else prefetch_row
+    return lambda state, v: ask(state, v)
+
+
 @lean_fused_jit
 def _update_row(
     rows: Table,
@@ -158,8 +205,7 @@ def _update_row(
     if not np.isfinite(square):
         return False
     if square > _ZERO and lr > _ZERO:
-        state[v] += square
-        factor = -lr / (np.sqrt(state[v]) + _STABLE)
+        factor = _take_step(state, v, square, gradient, s, lr)
         if optimizer.max_norm == np.inf:
             move_row(rows, v, optimizer.is_half, gradient, s, factor, key)
             return True
@@ -183,10 +229,10 @@ def _prefetch(tables: Tables, v: int) -> None:
     num_src = tables.src_rows.shape[0]
     if v < num_src:
         prefetch_row(tables.src_rows, v)
-        prefetch(tables.src_state, v)
+        _ask_for_state(tables.src_state, v)
     else:
         prefetch_row(tables.dst_rows, v - num_src)
-        prefetch(tables.dst_state, v - num_src)
+        _ask_for_state(tables.dst_state, v - num_src)
 
 
 @lean_fused_jit

@@ -119,6 +119,24 @@ def test_rows_come_along_into_16_bits(
     assert not np.array_equal(rows_of(new, ids), rows_of(old, ids))
 
 
+@pytest.mark.parametrize("optimizer", ["row_adagrad", "adagrad"])
+def test_states_come_along_to_another_optimizer(
+    umls: dict[str, Any], tmp_path: Path, optimizer: Any
+) -> None:
+    graph = write(tmp_path / "graph", umls, partitions=2)
+    config = dataclasses.replace(CONFIG, epochs=1, optimizer=optimizer)
+    old = train(graph, config, tmp_path / "old").run
+    other: Any = "adagrad" if optimizer == "row_adagrad" else "row_adagrad"
+    config = dataclasses.replace(config, init_from=str(old), optimizer=other)
+    new = untrained(graph, config, tmp_path / "new")
+    ids = graph.node_ids("entity").to_pylist()
+    found, before = states_of(new, ids), states_of(old, ids)
+    assert before.any()
+    rows = (found, before) if other == "row_adagrad" else (before, found)
+    np.testing.assert_allclose(rows[0], rows[1].mean(axis=1), rtol=1e-5)
+    assert train(graph, config, tmp_path / "new", overwrite=True).epochs == 1
+
+
 def test_new_nodes_and_relations_have_first_values_and_states_may_stay_behind(
     umls: dict[str, Any], tmp_path: Path
 ) -> None:

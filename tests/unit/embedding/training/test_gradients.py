@@ -1,6 +1,7 @@
 """Gradients recovered from the kernel's step, against torch autograd."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from tests.embedding_oracle import NUM_SRC, Step
 from tests.unit.embedding.test_embedding_gradients import settings
 
 
+@pytest.mark.parametrize("optimizer", ["row_adagrad", "adagrad"])
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_recovered_gradients_are_those_of_autograd(is_shared: bool) -> None:
-    step = Step(settings(regularizer=0.05, max_norm=0.1), is_shared=is_shared)
+def test_recovered_gradients_are_those_of_autograd(is_shared: bool, optimizer: Any) -> None:
+    config = settings(regularizer=0.05, max_norm=0.1, optimizer=optimizer)
+    step = Step(config, is_shared=is_shared)
     tables = Tables(step.src_rows, step.src_state, step.dst_rows, step.dst_state, is_shared)
     arrays = (step.src_rows, step.src_state, step.dst_rows, step.dst_state, step.table)
     before = [array.copy() for array in arrays]
