@@ -14,14 +14,22 @@ from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negative_tables import uniform_candidates
 from graphsys.embedding.training.objective import REGULARIZER_CODES
 from graphsys.kernels.cpu.embedding.bags import NO_BAGS, NO_VECTOR, Bags, Extras
+from graphsys.kernels.cpu.embedding.regularizers import drop
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.jit import jit
 from tests.embedding_codes import OPERATOR_CODES
 
 Floats = npt.NDArray[np.float32]
 DIM, NUM_SRC, NUM_DST, KEY, NUM_EDGES = 6, 7, 5, 11, 6
 RELATION_LR, SRC_BIAS, DST_BIAS = 0.02, 0.3, 0.7
+
+
+@jit
+def dropped(rows: Floats, rate: np.float32, key: np.uint64) -> None:
+    """Leave out what the kernel does."""
+    drop(rows, rate, key)
 
 
 class OneEdgeType:
@@ -202,6 +210,7 @@ class Step:
             regularizer=np.float32(config.regularizer),
             regularizer_kind=REGULARIZER_CODES[config.regularizer_kind],
             key=np.uint64(KEY),
+            dropout=np.float32(config.dropout),
         )
 
     def run_kernel(self) -> Result:
@@ -279,6 +288,15 @@ class Step:
                 dst.append(int(mix64(np.uint64(key) + np.uint64(2 * u + 1))) % self.num_dst)
         return src, dst
 
+    def _masks(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what dropout multiplies the questions of chunk 0 with, either way."""
+        key = np.uint64(mix64(np.uint64(KEY) ^ np.uint64(mix64(np.uint64(0)))))
+        masks = np.ones((2, n, DIM), dtype=np.float32)
+        if self.config.dropout:
+            for mask, draws in zip(masks, (key, ~key), strict=True):
+                dropped(mask, np.float32(self.config.dropout), draws)
+        return torch.tensor(masks[0]), torch.tensor(masks[1])
+
     def _take(self, rows: torch.Tensor, nodes: list[int], bags: Bags) -> torch.Tensor:
         if not len(bags.begins):
             return rows[nodes]
@@ -319,8 +337,9 @@ class Step:
             return torch.cat(rows)
 
         if config.reciprocal:
-            tails = score(config, apply(0, src_x[:n], relation), dst_x)
-            heads = score(config, apply(1, dst_x[:n], relation), src_x)
+            there, back = self._masks(n)
+            tails = score(config, apply(0, src_x[:n], relation) * there, dst_x)
+            heads = score(config, apply(1, dst_x[:n], relation) * back, src_x)
         else:
             moved = apply(0, dst_x, [relation[0]] * len(dst))
             tails = score(config, src_x[:n], moved)

@@ -106,6 +106,12 @@ class EmbeddingConfig(ControlConfig):
         "Share of a question's labels that is spread over all nodes alike.",
         minimum=0, maximum=0.9, group="Loss", applies="mode = 1vsall, kvsall",
     )
+    dropout: float = option(
+        0.0,
+        "Share of the numbers of a question's row, after its operator, that is left out at "
+        "random in training.",
+        minimum=0, maximum=0.9, group="Loss", applies="reciprocal = true",
+    )
     regularizer: float = option(
         0.0, "Strength of the penalty on the rows and operators of a question.",
         minimum=0, group="Loss", aliases=("regulariser",),
@@ -236,6 +242,11 @@ class EmbeddingConfig(ControlConfig):
             raise ConfigError(
                 "bias: got true with dim 1, expected at least 2 (the bias and a dimension "
                 "to compare)"
+            )
+        if self.dropout and not self.reciprocal:
+            raise ConfigError(
+                f"dropout: got {self.dropout} without reciprocal, expected questions that "
+                "are no candidates at once; --set reciprocal=true"
             )
         self._check_mode()
         if self.mode == "sampled":

@@ -87,6 +87,12 @@ CASES = {
         files={"w.csv": "src,dst,weight\n1,2,0.5\n2,3,2\n"},
         before=("ingest w.csv -o weighted",),
     ),
+    "dropout of questions": of_run(
+        "train embedding g -o e --set dropout=0.1",
+        "graphsys/embedding/config.py",
+        "no candidates at once; (--set reciprocal=true)",
+        f"train embedding g -o e {FEW} --set dropout=0.1 {{0}} --json",
+    ),
     "groups of no plane": of_run(
         "train embedding g -o e --set partition_groups=6",
         "graphsys/embedding/config.py",

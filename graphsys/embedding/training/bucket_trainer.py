@@ -182,6 +182,7 @@ class BucketTrainer:
             lr=np.float32(0.0),
             relation_lr=np.float32(0.0),
             regularizer=np.float32(0.0),
+            dropout=np.float32(0.0),
         )
         self._refresh(step)
         tables, operators = self._arrays(step)
@@ -312,6 +313,7 @@ class BucketTrainer:
             key=key,
             max_norm=np.float32(config.max_norm or np.inf),
             is_half=config.row_dtype == "float16",
+            dropout=np.float32(config.dropout),
         )
 
     def _train_slice(

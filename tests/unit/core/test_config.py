@@ -161,6 +161,7 @@ def test_every_preset_loads(name: str) -> None:
             "got 0 and 0, expected negatives of at least one kind, or all nodes for every",
         ),
         ({"importance_weights": True, "loss": "ranking"}, "got true with the loss ranking"),
+        ({"dropout": 0.1}, "dropout: got 0.1 without reciprocal, expected questions that"),
         ({"operator": "complex"}, "did you mean 'complex_diagonal'"),
         ({"loss": "sofmax"}, "did you mean 'softmax'"),
     ],

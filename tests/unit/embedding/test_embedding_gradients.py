@@ -19,6 +19,7 @@ from tests.embedding_oracle import (
     Step,
     adagrad,
     check,
+    dropped,
     operate,
     score,
 )
@@ -148,6 +149,39 @@ def test_every_number_of_a_row_may_have_a_state_of_its_own(
         regularizer=0.05,
     )
     check(Step(config, is_shared=is_shared))
+
+
+@pytest.mark.parametrize("comparator", list(COMPARATOR_CODES))
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("num_batch", [0, 8])
+def test_numbers_of_a_questions_row_are_left_out_there_and_back(
+    comparator: Any, is_shared: bool, num_batch: int
+) -> None:
+    config = settings(
+        operator="complex_diagonal",
+        comparator=comparator,
+        reciprocal=True,
+        dropout=0.4,
+        num_batch_negatives=num_batch,
+        regularizer=0.05,
+    )
+    check(Step(config, is_shared=is_shared))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_as_many_numbers_are_left_out_as_said_and_the_mean_stays(rate: float) -> None:
+    rows, same = np.ones((2, 400, 50), dtype=np.float32)
+    dropped(rows, np.float32(rate), np.uint64(1))
+    dropped(same, np.float32(rate), np.uint64(1))
+    assert np.array_equal(rows, same)
+    kept = rows != 0
+    np.testing.assert_allclose(rows[kept], 1 / (1 - rate), rtol=1e-6)
+    for axis in (0, 1):  # of every row and column, not of few
+        share = 1 - kept.mean(axis=axis)
+        sigma = np.sqrt(rate * (1 - rate) / kept.shape[axis])
+        assert abs(share - rate).max() < 5 * sigma
+    dropped(same, np.float32(rate), np.uint64(2))
+    assert (same != 0).mean() == pytest.approx((1 - rate) ** 2, rel=0.1)  # independent
 
 
 def test_the_oracle_steps_as_adagrad_of_torch_does() -> None:

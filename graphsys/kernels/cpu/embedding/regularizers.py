@@ -1,4 +1,9 @@
-"""Gradients of the regularizers: N3 (sum of cubed moduli) and L2 (sum of squares)."""
+"""Gradients of the regularizers, N3 (sum of cubed moduli) and L2 (sum of squares); dropout.
+
+Dropout leaves numbers of questions' rows out at random and scales up those that stay
+(Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout", JMLR 2014), so that
+nothing is to be done where a model is used.
+"""
 
 from typing import Final
 
@@ -7,18 +12,23 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.chunk import ASKS_BOTH, ASKS_DST, ASKS_SRC, Chunk
 from graphsys.kernels.cpu.embedding.operators import COMPLEX, ROTATION, Operators
+from graphsys.kernels.cpu.embedding.storage import noise
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     add_cubic_gradient,
     add_scaled,
+    lean_fused_jit,
     uncounted_jit,
 )
+from graphsys.kernels.cpu.hashing import mix64
 
 Ints = npt.NDArray[np.int64]
 N3: Final = 0
 SQUARES: Final = 1
 
+_DRAWS: Final = np.float32(1 << 16)
 _ZERO: Final = np.float32(0.0)
+_ONE: Final = np.float32(1.0)
 _TWO: Final = np.float32(2.0)
 
 
@@ -121,3 +131,22 @@ def regularize(
             coefficient,
             backward,
         )
+
+
+@lean_fused_jit
+def drop(rows: Floats, rate: np.float32, key: np.uint64) -> None:
+    """Set numbers to 0 with the probability ``rate``; divide the others by 1 - ``rate``.
+
+    A draw is a function of a key, the row and the column: called again with the key, it
+    carries the gradient back.
+
+    Args:
+        rows: float32 ``[n, D]``, changed in place.
+        rate: Below 1, in steps of 2**-16.
+        key: Key of the draws.
+    """
+    scale, limit = _ONE / (_ONE - rate), np.uint32(rate * _DRAWS)
+    for i in range(rows.shape[0]):
+        draws = mix64(key + np.uint64(i))
+        for k in range(rows.shape[1]):
+            rows[i, k] = rows[i, k] * scale if noise(draws, k) >= limit else _ZERO

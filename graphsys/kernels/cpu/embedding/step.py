@@ -52,7 +52,7 @@ from graphsys.kernels.cpu.embedding.prefetch import (
     chunks_of,
     load_chunk,
 )
-from graphsys.kernels.cpu.embedding.regularizers import regularize
+from graphsys.kernels.cpu.embedding.regularizers import drop, regularize
 from graphsys.kernels.cpu.embedding.rows import (
     Optimizer,
     Tables,
@@ -86,6 +86,7 @@ class Settings(NamedTuple):
         key: Key of the draws of this bucket.
         max_norm: Longer rows are shortened to this length; infinite for none.
         is_half: Whether rows in 16 bits are float16, not bfloat16.
+        dropout: Share of the numbers of a question's row that is left out.
     """
 
     candidates: Candidates
@@ -98,6 +99,7 @@ class Settings(NamedTuple):
     key: np.uint64
     max_norm: np.float32 = np.float32(np.inf)
     is_half: bool = False
+    dropout: np.float32 = np.float32(0.0)
 
 
 @uncounted_jit
@@ -140,6 +142,7 @@ def _train_reciprocal(
     n: int,
     num_src: int,
     num_dst: int,
+    key: np.uint64,
     forward: Floats,
     backward: Floats,
 ) -> float:
@@ -157,6 +160,8 @@ def _train_reciprocal(
         chunk.src_x[:n],
         moved,
     )
+    if settings.dropout > _ZERO:
+        drop(moved, settings.dropout, key)
     total = call_rank(
         calls.rank,
         moved,
@@ -172,6 +177,8 @@ def _train_reciprocal(
         query_g,
         chunk.dst_g[:num_dst],
     )
+    if settings.dropout > _ZERO:
+        drop(query_g, settings.dropout, key)
     call_operate_back(
         calls.operate_back,
         codes,
@@ -187,6 +194,8 @@ def _train_reciprocal(
     call_operate(
         calls.operate, codes, offsets, parameters, relations, chunk.dst_x[:n], moved
     )
+    if settings.dropout > _ZERO:
+        drop(moved, settings.dropout, ~key)
     total += call_rank(
         calls.rank,
         moved,
@@ -204,6 +213,8 @@ def _train_reciprocal(
     )
     for i in range(n):
         add_scaled(chunk.src_g[i], moved_g[i], _ONE)
+    if settings.dropout > _ZERO:
+        drop(query_g, settings.dropout, ~key)
     call_operate_back(
         calls.operate_back,
         codes,
@@ -442,7 +453,16 @@ def train_batches(
                 touched[chunk.relations[i]] = 1
             if operators.is_reciprocal:
                 total += _train_reciprocal(
-                    chunk, operators, settings, has_all, n, ks, kd, forward, backward
+                    chunk,
+                    operators,
+                    settings,
+                    has_all,
+                    n,
+                    ks,
+                    kd,
+                    mix64(settings.key ^ mix64(np.uint64(mine[turn]))),
+                    forward,
+                    backward,
                 )
             else:
                 total += _train_single(
