@@ -1,6 +1,7 @@
 """Which type a program's messages have."""
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -109,13 +110,8 @@ def _returned(
 ) -> Any:
     """Return the type, numba's, of what a function returns."""
     from numba.core import types
-    from numba.core.compiler import run_frontend
-    from numba.core.compiler_lock import global_compiler_lock
-    from numba.core.registry import cpu_target
-    from numba.core.typed_passes import type_inference_stage
     from numba.np.numpy_support import from_dtype
 
-    executed = _executed(function, only)
     values = tuple(from_dtype(np.dtype(dtype)) for dtype in message)
     several = types.BaseTuple  # type: ignore[attr-defined]  # numba makes its names
     arguments = [values[0] if len(values) == 1 else several.from_types(values)]
@@ -126,14 +122,28 @@ def _returned(
         else from_dtype(np.dtype(types_of(given)))
         for given in function.inputs
     ]
+    text = _text_of(function, only)
+    return _type_of(text, function.name, function.where, tuple(arguments))
+
+
+@functools.lru_cache(maxsize=1024)
+def _type_of(text: str, name: str, where: str, arguments: tuple[Any, ...]) -> Any:
+    """Return what a function of a text returns; programs that run again are typed once."""
+    from numba.core.compiler import run_frontend
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+    from numba.core.typed_passes import type_inference_stage
+
+    names: dict[str, Any] = {}
+    exec(compile(text, where, "exec"), names)
     # numba's context of types is one for the whole process, and workers are threads.
     with global_compiler_lock:
         cpu_target.typing_context.refresh()
         result = type_inference_stage(
             cpu_target.typing_context,
             cpu_target.target_context,
-            run_frontend(executed),
-            tuple(arguments),
+            run_frontend(names[name]),
+            arguments,
             None,
         )
     return result.return_type
@@ -151,8 +161,8 @@ class _NeverReturn(ast.NodeTransformer):
         return ast.While(test=ast.Constant(value=True), body=[ast.Pass()], orelse=[])
 
 
-def _executed(message: Lowered, only: int | None) -> Any:
-    """Run the definition, without ``return nothing``, which has no type of its own.
+def _text_of(message: Lowered, only: int | None) -> str:
+    """Return the definition without ``return nothing``, which has no type of its own.
 
     Args:
         message: The function.
@@ -169,10 +179,8 @@ def _executed(message: Lowered, only: int | None) -> Any:
 
     tree = _NeverReturn(ends).visit(tree)
     tree.args.args = [a for a in tree.args.args if a.arg != "nothing"]
-    names: dict[str, Any] = {}
     lines = [*sorted(message.imports), "import numba"]
     for text in message.helpers.values():
         lines += ["@numba.njit", text]
     lines.append(ast.unparse(ast.fix_missing_locations(tree)))
-    exec(compile("\n".join(lines), message.where, "exec"), names)
-    return names[message.name]
+    return "\n".join(lines)

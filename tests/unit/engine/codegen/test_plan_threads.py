@@ -1,5 +1,7 @@
 """Workers that are threads of one process may plan their programs at the same time."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
@@ -37,3 +39,28 @@ def test_types_are_inferred_by_one_thread_at_a_time(
     assert plan.phases[0].message_dtypes == (np.dtype("float64"),)
     assert held
     assert all(held)
+
+
+class Weighed(gs.VertexProgram):
+    value = gs.state("float32")
+    combine = gs.minimum
+
+    def message(self, src, edge):  # type: ignore[no-untyped-def]
+        return src.value + edge.weight
+
+    def update(self, node, message):  # type: ignore[no-untyped-def]
+        return message
+
+
+def test_a_program_is_typed_once_for_each_kind_of_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def dtype_of(weight: str) -> np.dtype[Any]:
+        plan = plan_of(spec_of(Weighed), {"weight": np.dtype(weight)})
+        return plan.phases[0].message_dtypes[0]
+
+    assert dtype_of("float32") == np.dtype("float32")
+    assert dtype_of("float64") == np.dtype("float64")
+    monkeypatch.setattr(cpu_target.typing_context, "refresh", pytest.fail)
+    assert dtype_of("float32") == np.dtype("float32")
+    assert dtype_of("float64") == np.dtype("float64")
