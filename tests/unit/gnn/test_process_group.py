@@ -19,6 +19,7 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.process_group import ProcessGroup
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import Store
+from tests.unit.gnn.small_graphs import graph_config, rings_and_trees, store_of
 from tests.unit.gnn.training.test_api import config_of, weights_of
 
 CHILD = "import sys; from graphsys.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -66,6 +67,19 @@ def test_two_processes_train_as_one_does(groups: Store, tmp_path: Path) -> None:
     shared = [each["evaluation_bytes"] for each in two.state.metrics["per_worker"]]
     assert len(shared) == 2
     assert two.state.metrics["evaluation_bytes"] == sum(shared) > 0
+    assert are_close(weights_of(tmp_path / "one"), weights_of(tmp_path / "two"))
+
+
+@pytest.mark.slow
+def test_graphs_are_shared_out_too(tmp_path: Path) -> None:
+    """36 graphs in batches of 8; what one reads of its own adds up to the whole batch."""
+    graph = store_of(tmp_path / "g", rings_and_trees())
+    config = graph_config(model="diffpool", epochs=3, eval_every=1, keep="best")
+    gnn.train(graph, config, tmp_path / "one")
+    train_in_two(graph, config, tmp_path / "two")
+    one, two = (gnn.open_run(tmp_path / name).state for name in ("one", "two"))
+    assert two.losses == pytest.approx(one.losses, rel=1e-4)
+    assert [row[2] for row in two.history] == [row[2] for row in one.history]
     assert are_close(weights_of(tmp_path / "one"), weights_of(tmp_path / "two"))
 
 
