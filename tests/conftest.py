@@ -1,6 +1,7 @@
 """What all tests share: real graphs, seeds, the order of the suite, a clean sys.path."""
 
 import importlib.util
+import math
 import os
 import subprocess
 import sys
@@ -47,7 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the fast tests first, then end to end, then the kills.
+    """Run the fast tests first, then end to end, then the kills; of both the longest first.
+
+    So no worker is left with a long file when others have ended.
 
     Files of learning and others take turns, so that two workers that begin without compiled
     kernels do not compile the same ones at the same time.
@@ -66,7 +69,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             is_learning = not LEARNING.isdisjoint(item.path.parts)
             turns[item.path] = begun[is_learning]
             begun[is_learning] += 1
-    items.sort(key=lambda item: (place(item), turns[item.path]))
+    known = durations.known()
+
+    def turn(item: pytest.Item) -> tuple[float, int]:
+        seconds = known.get(durations.file_of(item.nodeid), math.inf)
+        return -seconds if place(item) else 0.0, turns[item.path]
+
+    items.sort(key=lambda item: (place(item), *turn(item)))
     durations.choose(config, items)
 
 

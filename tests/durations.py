@@ -47,9 +47,15 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     counts: dict[str, int] = defaultdict(int)
     for item in items:
         counts[file_of(item.nodeid)] += 1
-    gone = left_out(counts, json.loads(FILE.read_text()), within)
+    gone = left_out(counts, known(), within)
     config.hook.pytest_deselected(items=[it for it in items if file_of(it.nodeid) in gone])
     items[:] = [item for item in items if file_of(item.nodeid) not in gone]
+
+
+def known() -> dict[str, float]:
+    """Return the seconds of each file that was timed."""
+    found: dict[str, float] = json.loads(FILE.read_text())
+    return found
 
 
 def file_of(nodeid: str) -> str:
@@ -67,7 +73,7 @@ def save(reporter: Any) -> None:
             if hasattr(report, "duration"):
                 seconds[file_of(report.nodeid)] += report.duration
     root = FILE.parent.parent
-    known = json.loads(FILE.read_text()) if FILE.exists() else {}
-    rows = {file: took for file, took in known.items() if (root / file).exists()}
+    before = known() if FILE.exists() else {}
+    rows = {file: took for file, took in before.items() if (root / file).exists()}
     rows |= {file: round(took, 2) for file, took in seconds.items() if took >= _LEAST_S}
     FILE.write_text(json.dumps(dict(sorted(rows.items())), indent=0) + "\n")
