@@ -1,8 +1,8 @@
 """Triton's interpreter, without what it does over again at every launch and every call.
 
 It replaces the functions of ``triton.language`` each time that a kernel is started or calls
-another function, and makes a table of types for every array. Here each is done once. Call
-:func:`install` in a process that runs with ``TRITON_INTERPRET=1``.
+another function; here once for each function. Call :func:`install` in a process that runs
+with ``TRITON_INTERPRET=1``.
 """
 
 import functools
