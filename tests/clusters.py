@@ -15,10 +15,11 @@ from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit
 from graphsys.distributed.embedding.gloo import GlooGroup, open_meeting
 from graphsys.distributed.embedding.parameter_server import ParameterServer
-from graphsys.distributed.embedding.remote_worker import ServerLostError
 from graphsys.distributed.embedding.split_servers import SplitServers
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.embedding.worker import EmbeddingWorker
+from graphsys.distributed.embedding.worker_pool import ServerLostError
+from graphsys.distributed.group import RestartBudget
 from graphsys.distributed.run import combined
 from graphsys.distributed.run_files import Listed
 from graphsys.distributed.work import ProgramWork
@@ -64,9 +65,9 @@ class NearCrew:
         files: dict[Part, Listed],
         serial: int,
         tables: dict[str, Any],
-        restarts: int,
+        budget: RestartBudget,
     ) -> None:
-        self.restarts, self.parts = restarts, list[Any]()
+        self.parts = list[Any]()
         served, self._summed = by_exchange(tables, work.config)
         self._locks = BucketLocks(files, serial)
         size = work.config.parameter_servers or 1

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import logging
 import os
 import socket
 import tempfile
@@ -13,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core import ownership
-from graphsys.core.deps import own_version, require
+from graphsys.core.deps import own_version
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.threads import num_cores
+from graphsys.distributed import ray
 from graphsys.storage import text_cells
 from graphsys.storage.locks import is_pinned
 from graphsys.storage.reader import GraphReader
@@ -82,34 +82,21 @@ def connected(cluster: Cluster) -> Iterator[int]:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    ray = require("ray", extra="ray")
-    if ray.is_initialized():
+    if ray.is_connected():
         raise ConfigError("this process is connected to a Ray cluster; leave that first")
-    quiet: dict[str, Any] = {
-        "include_dashboard": False,
-        "log_to_driver": False,
-        "logging_level": logging.ERROR,
-        "configure_logging": True,
-    }
     folder, lock = None, -1
-    _keep_off_stdout()
+    ray.keep_off_stdout()
     try:
         if cluster.local_workers:
             _sweep()
             folder, lock = _own_folder()
             with _starting():
-                ray.init(
-                    num_cpus=cluster.local_workers,
-                    object_store_memory=_STORE_BYTES,
-                    _temp_dir=str(folder),
-                    **quiet,
-                )
+                ray.start_here(cluster.local_workers, _STORE_BYTES, str(folder))
             yield cluster.local_workers
         else:
-            _connect(ray, cluster.address)
-            yield max(int(ray.cluster_resources().get("CPU", 1)), 1)
+            yield _connect(cluster.address)
     finally:
-        ray.shutdown()
+        ray.leave()
         if folder is not None:
             ownership.remove_folder(folder)
             os.close(lock)
@@ -130,23 +117,6 @@ def _starting() -> Iterator[None]:
             f"Ray did not start on this machine: {reason[:200]}; end what else runs here, "
             "or take fewer workers, and run the command again"
         ) from err
-
-
-def _keep_off_stdout() -> None:
-    """Have what Ray says of lost workers go to stderr: stdout has a command's answer.
-
-    Ray has no setting for it (its logs are off), and its thread looks the function up.
-    """
-    worker = getattr(getattr(require("ray", extra="ray"), "_private", None), "worker", None)
-    tell = getattr(worker, "print_to_stdstream", None)
-    if tell is None or getattr(tell, "is_of_graphsys", False):
-        return
-
-    def told(data: dict[str, Any], *arguments: Any, **named: Any) -> Any:
-        return tell({**data, "is_err": True}, *arguments, **named)
-
-    told.is_of_graphsys = True  # type: ignore[attr-defined]
-    setattr(worker, tell.__name__, told)
 
 
 def _sweep() -> None:
@@ -170,26 +140,17 @@ def _own_folder() -> tuple[Path, int]:
     return folder, lock
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect(address: str) -> int:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         if host:  # Ray itself asks for minutes
             socket.create_connection((host, int(port)), _CONNECT_S).close()
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            runtime_env={"env_vars": chosen} if (chosen := text_cells.chosen()) else None,
-        )
+        return ray.connect(address, text_cells.chosen())
     except (OSError, RuntimeError, ValueError, OverflowError) as err:
         raise ClusterError(
             f"no Ray cluster answers at {address}; start one by `ray start --head` and "
             "give its address; where it asks for a token, set RAY_AUTH_TOKEN here too"
         ) from err
-
-
-def _nodes(ray: Any) -> list[dict[str, Any]]:
-    return [node for node in ray.nodes() if node["Alive"]]
 
 
 def threads_per_worker(num_workers: int, *, is_local: bool) -> int:
@@ -219,19 +180,7 @@ def describe_cluster(cluster: Cluster) -> dict[str, Any]:
         differs from this process.
     """
     with connected(cluster) as workers:
-        ray = require("ray", extra="ray")
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        ask = ray.remote(num_cpus=0)(describe_node)
-        asked = [
-            ask.options(
-                scheduling_strategy=NodeAffinitySchedulingStrategy(
-                    node["NodeID"], soft=False
-                )
-            ).remote()
-            for node in _nodes(ray)
-        ]
-        nodes = ray.get(asked, timeout=60)
+        nodes = ray.ask_nodes(describe_node, timeout_s=60)
     here = describe_node()
     for node in nodes:
         node["problems"] = [

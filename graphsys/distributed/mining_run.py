@@ -15,7 +15,7 @@ from graphsys.distributed.cluster import (
 )
 from graphsys.distributed.mining.mining_work import MiningWork
 from graphsys.distributed.profile_events import tell_parts
-from graphsys.distributed.watching import run_until_done
+from graphsys.distributed.worker import run_until_done
 from graphsys.mining.census.shapes import shapes_of
 from graphsys.mining.count_plan import check_induced
 from graphsys.mining.pattern import Pattern

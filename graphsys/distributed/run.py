@@ -22,8 +22,8 @@ from graphsys.distributed.cluster import (
 from graphsys.distributed.mining.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.ownership import Ownership, most_owners
 from graphsys.distributed.profile_events import tell_parts
-from graphsys.distributed.watching import run_until_done
 from graphsys.distributed.work import ProgramWork
+from graphsys.distributed.worker import run_until_done
 from graphsys.engine.algorithms.algorithm import Algorithm
 from graphsys.engine.execute.budget import MemoryPlan
 from graphsys.engine.execute.prepared import PreparedProgram, table_of

@@ -1,15 +1,22 @@
 """One worker of a run: the loop of one machine over its own partitions."""
 
+import secrets
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from graphsys.core.errors import WorkerLostError
+from graphsys.core.progress import Progress
+from graphsys.distributed import ray
 from graphsys.distributed.checkpoints import ClusterCheckpoints
 from graphsys.distributed.executor import WorkerExecutor
+from graphsys.distributed.group import RestartBudget, WorkerGroup, ask_aside
 from graphsys.distributed.mining.mining_work import MiningWork, run_mining
 from graphsys.distributed.mining.shared_work import SharedWork, run_share
 from graphsys.distributed.profile_events import recorded
+from graphsys.distributed.transport.connections import Address, Connections
 from graphsys.distributed.transport.exchange import (
     TIMEOUT_S,
     Exchange,
@@ -205,3 +212,69 @@ def run_in_threads(works: Sequence[Work]) -> list[dict[str, Any]]:
         if isinstance(found, Exception):
             raise found
     return done
+
+
+class RemoteWorker(Worker):
+    """A worker whose peers are other processes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connections = Connections(ray.node_address())
+
+    def address(self) -> Address:
+        """Return where this worker listens for the others."""
+        return self._connections.address
+
+    def run_among(
+        self, rank: int, addresses: Sequence[Address], key: bytes, work: Work
+    ) -> dict[str, Any]:
+        """Run the own part; see :meth:`Worker.run`.
+
+        Args:
+            rank: Number of this worker.
+            addresses: Where all of them listen.
+            key: By which they know each other.
+            work: What to run.
+        """
+        # kept open when the work fails: others are to hear why, not that this one is lost
+        self._peers = self._connections.open(rank, addresses, key, self._mailbox)
+        return self.run(rank, self._peers, work)
+
+
+def run_until_done(
+    work: Work, num_workers: int, progress: Progress
+) -> tuple[list[dict[str, Any]], int]:
+    """Run, again after workers were lost; return what each gave back, and how often.
+
+    Args:
+        work: What every worker is told.
+        num_workers: How many.
+        progress: Receives the supersteps.
+
+    Raises:
+        ClusterError: workers were lost again and again.
+    """
+    budget = RestartBudget("run the command again")
+    while True:
+        try:
+            return _run_once(work, num_workers, progress), budget.used
+        except WorkerLostError:
+            budget.take()
+        if isinstance(work, ProgramWork):
+            work = replace(work, resume=work.checkpoint is not None)
+
+
+def _run_once(work: Work, num_workers: int, progress: Progress) -> list[dict[str, Any]]:
+    done = 0
+
+    def watch(first: Any) -> None:
+        nonlocal done
+        found = ask_aside(first, "supersteps_done")
+        if found is not None and found > done:
+            progress.advance(found - done)
+            done = found
+
+    with WorkerGroup(RemoteWorker, num_workers) as group:
+        addresses = group.begin("address")
+        key = secrets.token_bytes(32)
+        return group.run("run_among", lambda rank: (rank, addresses, key, work), watch)

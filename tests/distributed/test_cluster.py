@@ -18,13 +18,13 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.progress import SILENT
-from graphsys.distributed import cluster, watching
+from graphsys.distributed import cluster, group
 from graphsys.distributed.cluster import Cluster, connected
+from graphsys.distributed.group import MAX_RESTARTS
 from graphsys.distributed.run import ClusterResult, ClusterRun
 from graphsys.distributed.transport.exchange import Exchange, Mailbox
-from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.distributed.work import ProgramWork
-from graphsys.distributed.worker import NearPeer, Worker
+from graphsys.distributed.worker import NearPeer, Worker, run_until_done
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
 from graphsys.engine.program_run import prepare_program
@@ -234,7 +234,7 @@ def test_ctrl_c_ends_the_workers_and_leaves_no_output(
 def test_workers_lost_again_and_again_end_the_run(
     store: Path, long_program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphsys.distributed.watching.MAX_RESTARTS", 0)
+    monkeypatch.setattr("graphsys.distributed.group.MAX_RESTARTS", 0)
     assert MAX_RESTARTS == 3
     run = prepared(store, long_program)
     found: list[BaseException] = []
@@ -351,14 +351,14 @@ def test_edges_in_memory_two_connections_and_too_few_processors_are_refused(
     with pytest.raises(ConfigError, match="wcc is native, a cluster runs vertex programs"):
         ClusterRun.of(native, "wcc", {}, Cluster.parse("local:2"))
     again = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
-    monkeypatch.setattr(watching, "_START_S", 2.0)
+    monkeypatch.setattr(group, "START_S", 2.0)
     with connected(Cluster.parse("local:1")):
         with again, connected(Cluster.parse("local:1")):
             pass
         two = ProgramWork(graph=str(store), algorithm="wcc")
         message = r"within 2 s; look whether the cluster has 2 free processors \(ray status"
         with pytest.raises(ClusterError, match=message):
-            watching.run_until_done(two, 2, SILENT)
+            run_until_done(two, 2, SILENT)
 
 
 def test_mail_is_kept_once_and_waited_for_with_a_limit() -> None:

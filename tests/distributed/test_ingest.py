@@ -24,7 +24,8 @@ from graphsys.core.errors import (
     OutputExistsError,
 )
 from graphsys.datasets.text import source as text_source
-from graphsys.distributed import Cluster
+from graphsys.distributed import Cluster, ray
+from graphsys.distributed.group import run_tasks
 from graphsys.distributed.ingestion import api
 from graphsys.distributed.ingestion import tasks as ingest_tasks
 from graphsys.distributed.ingestion.plan import NodeFiles
@@ -339,14 +340,23 @@ def test_refusals_are_one_line(
     assert not out.exists()
 
 
-def test_a_task_that_is_lost_for_good_says_what_to_do() -> None:
-    exceptions = pytest.importorskip("ray").exceptions
+def test_a_task_that_is_lost_for_good_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exceptions, canceled = pytest.importorskip("ray").exceptions, list[object]()
 
-    def get(reference: object) -> None:
+    def get(answer: object, timeout: float | None) -> None:
         raise exceptions.WorkerCrashedError
 
+    def cancel(answer: object, force: bool) -> None:
+        canceled.append(answer)
+
+    library = SimpleNamespace(get=get, cancel=cancel, exceptions=exceptions)
+    monkeypatch.setattr(ray, "_ray", lambda: library)
+    monkeypatch.setattr(ray, "start_task", lambda *_: "task")
     with pytest.raises(ClusterError, match=r"which Ray tries 3 times again: .*then give"):
-        api._result(SimpleNamespace(get=get, exceptions=exceptions), None)
+        run_tasks(len, [((),)])
+    assert canceled == ["task"]
 
 
 @pytest.mark.slow

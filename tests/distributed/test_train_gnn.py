@@ -16,7 +16,8 @@ from graphsys.analysis.profile import profile
 from graphsys.core.errors import ConfigError, OutputExistsError, TrainingFailedError
 from graphsys.datasets import recipes
 from graphsys.distributed import Cluster, ClusterTrainReport, train_gnn
-from graphsys.distributed.gnn.training import _identity, _raise_reason
+from graphsys.distributed.gnn.training import _identity
+from graphsys.distributed.group import raise_reason
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.run import read_state
 from tests.conftest import Run
@@ -242,12 +243,13 @@ def test_a_dry_run_starts_nothing(cora: Path, tmp_path: Path) -> None:
 def test_the_reason_of_an_end_is_told_before_what_it_made_others_say(
     tmp_path: Path,
 ) -> None:
-    from graphsys.core.errors import ClusterError
+    from graphsys.core.errors import ClusterError, WorkerLostError
 
     lost, reason = ClusterError("lost the others"), TrainingFailedError("the loss is nan")
-    _raise_reason([lost])
+    with pytest.raises(WorkerLostError, match="lost the others"):
+        raise_reason([lost], ClusterError)
     with pytest.raises(TrainingFailedError):
-        _raise_reason([lost, KeyError("x"), reason])
+        raise_reason([lost, KeyError("x"), reason], ClusterError)
     assert _identity(tmp_path) is None
     with pytest.raises(ConfigError, match="takes local:N"):
         Cluster.parse("nowhere")

@@ -41,6 +41,18 @@ def parsed() -> dict[str, ast.Module]:
     return {str(it.relative_to(ROOT)): ast.parse(it.read_text()) for it in sources()}
 
 
+def test_ray_is_asked_in_one_module() -> None:
+    importers = {
+        path
+        for path, tree in parsed().items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Import) and any(it.name == "ray" for it in node.names))
+        or (isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "ray")
+        or (isinstance(node, ast.Call) and ast.unparse(node).startswith("require('ray'"))
+    }
+    assert importers == {"graphsys/distributed/ray.py"}
+
+
 def test_only_registries_import_by_computed_names() -> None:
     importers = {
         path

@@ -17,6 +17,7 @@ from graphsys.distributed.embedding.work import (
     tables_of,
 )
 from graphsys.distributed.embedding.worker_pool import Outcome, WorkerPool, started
+from graphsys.distributed.group import RestartBudget
 from graphsys.distributed.profile_events import tell_trainers
 from graphsys.distributed.run_files import RunFiles
 from graphsys.embedding.context import EmbeddingContext
@@ -38,10 +39,9 @@ class ClusterTrainer(EmbeddingLoop):
         log: The run's log.
         work: What workers are told.
         num_workers: How many workers.
-        restarts: How often something was started again before.
+        budget: How often something may be started again.
 
     Attributes:
-        restarts: How often something was started again so far.
         figures: What workers did since the last start of all.
     """
 
@@ -52,11 +52,11 @@ class ClusterTrainer(EmbeddingLoop):
         *,
         work: EmbeddingWork,
         num_workers: int,
-        restarts: int,
+        budget: RestartBudget,
     ) -> None:
         super().__init__(context, (), log)
         self._log: TrainingLog = log
-        self.restarts = restarts
+        self._budget = budget
         self.figures: dict[str, Any] = {}
         self._num_workers = num_workers
         self._files = TableFiles(context)
@@ -99,16 +99,13 @@ class ClusterTrainer(EmbeddingLoop):
             {p: f for p, f in files.items() if f},
             serial,
             tables_of(self._files, self._always),
-            self.restarts,
+            self._budget,
         )
         with started(*arguments) as self._pool:
             if self._pool.exchanges is not None:
                 size = self._pool.num_parameter_servers
                 note(self._pool.exchanges.text(size))
-            try:
-                yield
-            finally:
-                self.restarts = self._pool.restarts
+            yield
             self._tell()
 
     def train_steps(self, progress: Progress) -> Generator[Step]:
@@ -216,7 +213,7 @@ class ClusterTrainer(EmbeddingLoop):
             }
             for each in self.figures.get("per_worker", ())
         ]
-        tell_trainers("embedding", self._pool.parts, facts, self.restarts)
+        tell_trainers("embedding", self._pool.parts, facts, self._budget.used)
 
     def _measure(self, metrics: dict[str, Any]) -> None:
         """Note what workers did: what one machine's run has in it, the rest apart."""

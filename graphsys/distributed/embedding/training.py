@@ -8,7 +8,6 @@ from typing import Any
 
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import (
-    ClusterError,
     ConfigError,
     CorruptStoreError,
     InvalidGraphError,
@@ -23,14 +22,14 @@ from graphsys.distributed.cluster import (
     threads_per_worker,
 )
 from graphsys.distributed.embedding.epochs import ClusterTrainer
-from graphsys.distributed.embedding.remote_worker import ServerLostError
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     layout_of,
     one_partition_parts,
 )
+from graphsys.distributed.embedding.worker_pool import ServerLostError
+from graphsys.distributed.group import RestartBudget
 from graphsys.distributed.train_report import ClusterTrainReport
-from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig
@@ -115,15 +114,17 @@ def train_embedding(
         is_local = cluster.local_workers > 0
         threads = config.threads or threads_per_worker(workers, is_local=is_local)
         told = replace(config, threads=threads)
-        crew = _Trained(context, out, workers, told, through)
+        trained = _Trained(context, out, workers, told, through)
         try:
-            crew.train(progress, resume=resume, overwrite=overwrite)
+            trained.train(progress, resume=resume, overwrite=overwrite)
         finally:
             progress.close()
-    report = report_of(out, crew.state)
-    metrics = {**report.metrics, **crew.figures, "restarts": crew.restarts}
+    report = report_of(out, trained.state)
+    metrics = {**report.metrics, **trained.figures, "restarts": trained.budget.used}
     return ClusterTrainReport(
-        **{**vars(report), "metrics": metrics}, workers=workers, restarts=crew.restarts
+        **{**vars(report), "metrics": metrics},
+        workers=workers,
+        restarts=trained.budget.used,
     )
 
 
@@ -141,7 +142,7 @@ class _Trained:
         self._context, self._out, self._workers = context, out, workers
         self._config, self._through = config, through  # of a worker
         self.state = context.state
-        self.restarts = 0
+        self.budget = RestartBudget("go on with --resume")
         self.figures: dict[str, Any] = {}
 
     def train(self, progress: Progress, *, resume: bool, overwrite: bool) -> None:
@@ -173,7 +174,7 @@ class _Trained:
                     self._once(context, source, progress)
                     return
                 except ServerLostError as err:
-                    self._count_restart(err)
+                    self.budget.take(err)
                     goes_on = True
                     source = source if not self.state.warm else None
                 except (ConfigError, InvalidGraphError, CorruptStoreError):
@@ -197,21 +198,12 @@ class _Trained:
                 log,
                 work=work,
                 num_workers=self._workers,
-                restarts=self.restarts,
+                budget=self.budget,
             )
             try:
                 trainer.run(progress)
             finally:
-                self.restarts, self.figures = trainer.restarts, trainer.figures
-
-    def _count_restart(self, err: ClusterError) -> None:
-        if self.restarts >= MAX_RESTARTS:
-            raise ClusterError(
-                f"workers or servers were lost {MAX_RESTARTS + 1} times, the last time: "
-                f"{err}; look at the memory and the system logs of the machines, then go "
-                "on with --resume"
-            ) from err
-        self.restarts += 1
+                self.figures = trainer.figures
 
 
 def _refuse(

@@ -5,21 +5,18 @@ those that all-reduce, or workers again and again, all end, and whoever started 
 again from the last checkpoint.
 """
 
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from graphsys.core.deps import require
-from graphsys.core.errors import ClusterError
+from graphsys.core.errors import ClusterError, WorkerLostError
+from graphsys.distributed import ray
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Finished
+from graphsys.distributed.embedding.gloo import GlooGroup, MeetingPlace, open_meeting
 from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
-from graphsys.distributed.embedding.remote_worker import (
-    RemoteEmbeddingWorker,
-    ServerLostError,
-    caller,
-)
 from graphsys.distributed.embedding.split_servers import (
     LEAST_BYTES,
     Call,
@@ -27,28 +24,101 @@ from graphsys.distributed.embedding.split_servers import (
     SplitServers,
 )
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
+from graphsys.distributed.embedding.worker import EmbeddingWorker
+from graphsys.distributed.group import START_S, WATCH_S, RestartBudget, WorkerGroup
+from graphsys.distributed.profile_events import recorded
 from graphsys.distributed.run_files import Listed
-from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
 
-_WATCH_S = 0.5
-_START_S = 120.0
 _LATE_S = 10.0
 """How long workers that are not done are waited for, once the epoch is over."""
-
-_ASIDE = "aside"
-"""The group of calls that a worker answers while it trains."""
-
-_SERVICE: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+CALL_S = 60.0
+"""How long an answer of a server is waited for before the call is made again."""
+CALLS = 3
 
 Outcome = tuple[list[Finished], dict[Part, Listed], int]
 
 
-@dataclass(slots=True)
-class _Member:
-    rank: int
-    name: str
-    actor: Any
+class ServerLostError(ClusterError):
+    """What is to be begun again from the last checkpoint."""
+
+
+class RemoteEmbeddingWorker:
+    """A worker in a process of its own, made ready by its first call.
+
+    Args:
+        name: Its name.
+        work: What to train.
+        locks: The lock server.
+        parameters: The parameter servers.
+    """
+
+    def __init__(
+        self, name: str, work: EmbeddingWork, locks: Any, parameters: Sequence[Any]
+    ) -> None:
+        self._made_with = name, work, caller(locks), [*map(caller, parameters)]
+        self._worker: EmbeddingWorker | None = None
+        self._is_made = threading.Event()
+        self._group: GlooGroup | None = None
+        self._store: Any = None
+
+    def ready(self) -> None:
+        """Return when the process is there."""
+
+    def open_meeting(self, size: int) -> MeetingPlace:
+        """Have all workers find each other here; return where."""
+        self._store, address = open_meeting(size, _address())
+        return address
+
+    def join(self, rank: int, size: int, meeting: MeetingPlace) -> None:
+        """Join all workers, to all-reduce parameters."""
+        self._group = GlooGroup(rank, size, meeting, _address())
+
+    def tables(self, epoch: int) -> dict[str, Floats]:
+        """Return what is all-reduced; see :meth:`SummedTables.tables`."""
+        self._is_made.wait()
+        assert self._worker is not None
+        return self._worker.summed.tables(epoch)
+
+    def train_epoch(self, epoch: int) -> dict[str, Any]:
+        """Train; see :meth:`EmbeddingWorker.train_epoch`."""
+        if self._worker is None:
+            self._worker = EmbeddingWorker(*self._made_with, self._group)
+            self._is_made.set()
+        train = partial(self._worker.train_epoch, epoch)
+        return recorded(train) if self._made_with[1].is_profiled else train()
+
+
+def _address() -> str:
+    """Return this machine's address; one's own where the cluster has no other machine."""
+    return "127.0.0.1" if ray.is_alone() else ray.node_address()
+
+
+def caller(actor: Any, *, aside: bool = False) -> Call:
+    """Return what calls the methods of an actor, again where no answer comes.
+
+    Whatever is called may come twice: it carries its number, or changes nothing.
+
+    Args:
+        actor: The actor's handle.
+        aside: Whether it answers while it works.
+    """
+
+    def call(method: str, *arguments: Any, **named: Any) -> Any:
+        for _ in range(CALLS):
+            answer = ray.call(actor, method, *arguments, aside=aside, **named)
+            try:
+                return ray.result(answer, CALL_S)
+            except TimeoutError:
+                continue
+            except WorkerLostError as err:
+                raise ServerLostError(str(err)) from err
+        raise ServerLostError(
+            f"a server of the training did not answer for {CALLS * CALL_S:.0f} s; look at "
+            "its machine, then go on with --resume"
+        )
+
+    return call
 
 
 class WorkerPool:
@@ -60,10 +130,9 @@ class WorkerPool:
         files: The files of every partition that has some.
         serial: The last number that was given to a file.
         tables: What the parameter server holds, or workers all-reduce.
-        restarts: How often something was started again before.
+        budget: How often something may be started again.
 
     Attributes:
-        restarts: How often something was started again so far.
         parts: Ranks and what they recorded, where they are profiled.
         exchanges: What was measured to choose the number of parameter servers, if it was.
     """
@@ -75,34 +144,29 @@ class WorkerPool:
         files: Mapping[Part, Listed],
         serial: int,
         tables: Mapping[str, Floats],
-        restarts: int,
+        budget: RestartBudget,
     ) -> None:
-        ray = require("ray", extra="ray")
-        self.restarts = restarts
+        self._budget = budget
         self.parts: list[tuple[int, dict[str, Any]]] = []
         self._work, self._num_started, self._epoch = work, 0, -1
         self._num_workers = num_workers
         served, self._summed = by_exchange(tables, work.config)
-        self._lock_server = ray.remote(**_SERVICE)(BucketLocks).remote(files, serial)
+        self._lock_server = ray.start(BucketLocks, files, serial, processors=0)
         self._locks = caller(self._lock_server)
         self.exchanges: ExchangeModel | None = None
         size = work.config.parameter_servers or self._chosen(served)
         self._parameter_servers = _servers(served, size)
         self._parameters = SplitServers.of([*map(caller, self._parameter_servers)], served)
-        self._members = [self._start(rank) for rank in range(num_workers)]
-        self._running: dict[Any, tuple[_Member, int]] = {}
+        self._names = [""] * num_workers
+        self._group = WorkerGroup(RemoteEmbeddingWorker, num_workers, self._made_with)
+        self._running: dict[Any, tuple[int, int]] = {}  # ranks and epochs
         self._told: dict[int, dict[str, Any]] = {}
         try:
-            ray.get([m.actor.ready.remote() for m in self._members], timeout=_START_S)
+            self._group.begin("ready")
             if self._summed:
-                self._join(ray)
-        except ray.exceptions.GetTimeoutError as err:
-            raise ClusterError(
-                f"no worker began within {_START_S:.0f} s; look whether the cluster has "
-                f"{num_workers} free processors (ray status)"
-            ) from err
-        except ray.exceptions.RayActorError as err:
-            raise ServerLostError(str(err).splitlines()[0]) from err
+                self._join()
+        except WorkerLostError as err:
+            raise ServerLostError(str(err)) from err
 
     def train_epoch(
         self, epoch: int, units: Sequence[EpochUnit], done: Collection[int]
@@ -121,16 +185,15 @@ class WorkerPool:
             ServerLostError: Begin again from the last checkpoint.
             ClusterError: Workers are lost again and again.
         """
-        ray = require("ray", extra="ray")
         self._epoch = epoch
         self._locks("begin_epoch", epoch, units, sorted(done))
-        busy = {member.name for member, _ in self._running.values()}
-        for member in self._members:
-            if member.name not in busy:
-                self._send(member, epoch)
+        busy = {rank for rank, _ in self._running.values()}
+        for rank in range(self._num_workers):
+            if rank not in busy:
+                self._send(rank, epoch)
         over_s: float | None = None
         while self._running and (over_s is None or time.monotonic() - over_s < _LATE_S):
-            ready, _ = ray.wait(list(self._running), num_returns=1, timeout=_WATCH_S)
+            ready, _ = ray.wait(list(self._running), WATCH_S)
             for reference in ready:
                 if self._returned(reference, epoch):
                     over_s = over_s or time.monotonic()
@@ -151,7 +214,7 @@ class WorkerPool:
         """Return what the parameter server holds, and what workers all-reduce."""
         found: dict[str, Floats] = {**self._summed, **self._parameters("tables")}
         if self._summed and self._epoch >= 0:
-            first = caller(self._members[0].actor, concurrency_group=_ASIDE)
+            first = caller(self._group.workers[0], aside=True)
             found |= first("tables", self._epoch)
         return found
 
@@ -183,10 +246,7 @@ class WorkerPool:
 
     def end(self) -> None:
         """End all processes."""
-        ray = require("ray", extra="ray")
-        workers = [member.actor for member in self._members]
-        for actor in (*workers, self._lock_server, *self._parameter_servers):
-            ray.kill(actor)
+        ray.end([*self._group.workers, self._lock_server, *self._parameter_servers])
 
     def _chosen(self, tables: Mapping[str, Floats]) -> int:
         """Return how many servers are to share these tables: one, if they are small."""
@@ -197,68 +257,54 @@ class WorkerPool:
 
     def _returned(self, reference: Any, epoch: int) -> bool:
         """Take what a worker tells at its end; return whether the epoch is over."""
-        ray = require("ray", extra="ray")
-        member, asked = self._running.pop(reference)
+        rank, asked = self._running.pop(reference)
         try:
-            told = ray.get(reference)
-        except ray.exceptions.RayTaskError as err:
-            cause = getattr(err, "cause", None) or err
-            if isinstance(cause, ClusterError):
-                raise ServerLostError(str(cause)) from err
-            raise cause from None
-        except ray.exceptions.RayActorError as err:
-            self._replace(member, str(err).splitlines()[0])
-            self._send(self._members[member.rank], epoch)
+            told = ray.result(reference)
+        except ServerLostError:
+            raise
+        except WorkerLostError as err:
+            self._replace(rank, err)
+            self._send(rank, epoch)
             return False
+        except ClusterError as err:
+            raise ServerLostError(str(err)) from err
         if self._work.is_profiled:
             names = ("events", "clock_ns", "elapsed_s", "host")
-            self.parts.append((member.rank, {name: told.pop(name) for name in names}))
-        self._told[member.rank] = told
+            self.parts.append((rank, {name: told.pop(name) for name in names}))
+        self._told[rank] = told
         if asked != epoch:  # it was late for the one before
-            self._send(member, epoch)
+            self._send(rank, epoch)
         return asked == epoch
 
-    def _join(self, ray: Any) -> None:
+    def _join(self) -> None:
         """Have the workers all-reduce."""
-        size = len(self._members)
-        meeting = ray.get(
-            self._members[0].actor.open_meeting.remote(size), timeout=_START_S
-        )
-        joining = [m.actor.join.remote(m.rank, size, meeting) for m in self._members]
-        ray.get(joining, timeout=_START_S)
+        workers = self._group.workers
+        size = len(workers)
+        meeting = ray.result(ray.call(workers[0], "open_meeting", size), START_S)
+        joining = [
+            ray.call(each, "join", rank, size, meeting) for rank, each in enumerate(workers)
+        ]
+        ray.result(joining, START_S)
 
-    def _replace(self, lost: _Member, reason: str) -> None:
+    def _replace(self, rank: int, reason: WorkerLostError) -> None:
         if self._summed:
-            raise ServerLostError(reason)  # the others cannot go on without it
-        if self.restarts == MAX_RESTARTS:
-            raise ClusterError(
-                f"workers were lost {MAX_RESTARTS + 1} times, the last one said: {reason}; "
-                "look at the memory and the system logs of the machines, then go on with "
-                "--resume"
-            )
-        self.restarts += 1
-        self._locks("forget", lost.name)
-        self._parameters("forget", lost.name)
-        self._members[lost.rank] = self._start(lost.rank)
+            raise ServerLostError(str(reason))  # the others cannot go on without it
+        self._budget.take(reason)
+        self._locks("forget", self._names[rank])
+        self._parameters("forget", self._names[rank])
+        self._group.replace(rank)
 
-    def _start(self, rank: int) -> _Member:
-        ray = require("ray", extra="ray")
+    def _made_with(self, rank: int) -> Sequence[Any]:
+        """Have a new worker known by the servers; return what it is made with."""
         self._num_started += 1
-        name = f"{rank}.{self._num_started}"
+        name = self._names[rank] = f"{rank}.{self._num_started}"
         self._locks("join", name)
         self._parameters("join", name)
-        kind = ray.remote(
-            num_cpus=1,
-            max_restarts=0,
-            max_task_retries=0,
-            scheduling_strategy="SPREAD",
-            concurrency_groups={_ASIDE: 1},
-        )(RemoteEmbeddingWorker)
-        servers = self._lock_server, self._parameter_servers
-        return _Member(rank, name, kind.remote(name, self._work, *servers))
+        return name, self._work, self._lock_server, self._parameter_servers
 
-    def _send(self, member: _Member, epoch: int) -> None:
-        self._running[member.actor.train_epoch.remote(epoch)] = member, epoch
+    def _send(self, rank: int, epoch: int) -> None:
+        answer = ray.call(self._group.workers[rank], "train_epoch", epoch)
+        self._running[answer] = rank, epoch
 
 
 def exchange_model(tables: Mapping[str, Floats], workers: int) -> ExchangeModel:
@@ -268,7 +314,6 @@ def exchange_model(tables: Mapping[str, Floats], workers: int) -> ExchangeModel:
         tables: What they hold, float32, by name.
         workers: How many exchange at once.
     """
-    ray = require("ray", extra="ray")
     tried: list[Any] = []
 
     def start(size: int) -> Call:
@@ -279,15 +324,13 @@ def exchange_model(tables: Mapping[str, Floats], workers: int) -> ExchangeModel:
     try:
         return ExchangeModel.timed(start, tables, workers)
     finally:
-        for actor in tried:
-            ray.kill(actor)
+        ray.end(tried)
 
 
 def _servers(tables: Mapping[str, Floats], size: int) -> list[Any]:
     """Start so many parameter servers, with a part of the tables each."""
-    kind = require("ray", extra="ray").remote(**_SERVICE)(ParameterServer)
     parts = [tables] if size == 1 else SplitServers.parts(tables, size)
-    return [kind.options(scheduling_strategy="SPREAD").remote(part) for part in parts]
+    return [ray.start(ParameterServer, part, processors=0) for part in parts]
 
 
 @contextmanager

@@ -8,19 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.deps import require
-from graphsys.core.errors import ClusterError, ConfigError, GraphsysError
+from graphsys.core.errors import ClusterError, ConfigError, WorkerLostError
 from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
+from graphsys.distributed import ray
 from graphsys.distributed.cluster import Cluster, connected, refuse_views
 from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, Rendezvous, TrainingEvents
+from graphsys.distributed.group import (
+    START_S,
+    WATCH_S,
+    RestartBudget,
+    WorkerGroup,
+    ask_aside,
+)
 from graphsys.distributed.ownership import most_owners, require_partitions
 from graphsys.distributed.profile_events import tell_trainers
 from graphsys.distributed.run_files import RunFiles, is_begun
 from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.transport.connections import Address
-from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
 from graphsys.storage.objects.copies import location_of
@@ -29,11 +35,8 @@ from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import is_staged
 from graphsys.training.report import TrainReport
 
-_WATCH_S = 0.5
 _TOLD_S = 10.0
 """How long what others say is waited for, where one says that it lost them."""
-_START_S = 120.0
-_ASIDE = "aside"
 
 
 def train_gnn(
@@ -191,21 +194,18 @@ def _train_until_done(
     work: GnnWork, progress: Progress
 ) -> tuple[list[dict[str, Any]], int]:
     """Train, again after workers were lost; return what each told, and how often."""
-    out = Path(work.out)
+    out, budget = Path(work.out), RestartBudget("go on with --resume")
     before, first = _identity(out), work
-    for restarts in range(MAX_RESTARTS + 1):
-        told = _train_once(work, progress)
-        if told is not None:
-            return told, restarts
+    while True:
+        try:
+            return _train_once(work, progress), budget.used
+        except WorkerLostError:
+            budget.take()
         if work.through:
             goes_on = is_begun(work.through)
         else:
             goes_on = is_staged(out) or _identity(out) != before
         work = replace(first, resume=first.resume or goes_on)
-    raise ClusterError(
-        f"workers were lost {MAX_RESTARTS + 1} times; look at the memory and the system "
-        "logs of the machines, then go on with --resume"
-    )
 
 
 def _identity(out: Path) -> tuple[int, int] | None:
@@ -217,80 +217,25 @@ def _identity(out: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | None:
-    """Start workers and train; None where one of them was lost."""
-    ray = require("ray", extra="ray")
-    kind = ray.remote(
-        num_cpus=1,
-        max_restarts=0,
-        max_task_retries=0,
-        concurrency_groups={_ASIDE: 1},
-        scheduling_strategy="SPREAD",
-    )(RemoteGnnWorker)
-    workers = [kind.remote() for _ in range(work.workers)]
-    try:
-        meeting = _meeting(ray, workers, is_local=work.local_workers > 0)
-        running = [
-            worker.train.remote(rank, meeting, work) for rank, worker in enumerate(workers)
-        ]
-        shown = _Shown(progress)
-        waiting = list(running)
-        while waiting:
-            ready, waiting = ray.wait(waiting, num_returns=1, timeout=_WATCH_S)
-            lost = [found for found in map(_failure, ready) if found is not None]
-            if lost:
-                _raise_reason([*lost, *_last_words(ray, waiting)])
-                return None
-            shown.ask(ray, workers[0])
-        told: list[dict[str, Any]] = ray.get(running)
-        return told
-    except ray.exceptions.GetTimeoutError as err:
-        raise ClusterError(
-            f"no worker began within {_START_S:.0f} s; look whether the cluster has "
-            f"{work.workers} free processors (ray status)"
-        ) from err
-    except ray.exceptions.RayActorError:
-        return None
-    finally:
-        for worker in workers:
-            ray.kill(worker)
+def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]]:
+    """Start workers and train.
 
-
-def _meeting(ray: Any, workers: Sequence[Any], *, is_local: bool) -> Rendezvous:
-    """Ask workers where they listen."""
-    asked = [worker.listening.remote(is_local) for worker in workers]
-    master = workers[0].address.remote(is_local)
-    found = ray.get([master, *asked], timeout=_START_S)
-    return Rendezvous(master=found[0], listening=found[1:], key=secrets.token_bytes(32))
-
-
-def _failure(reference: Any) -> BaseException | None:
-    """Return what a worker that has ended raised, or that it was lost; None for neither."""
-    ray = require("ray", extra="ray")
-    try:
-        ray.get(reference)
-    except ray.exceptions.RayTaskError as err:
-        cause: BaseException = getattr(err, "cause", None) or err
-        return cause
-    except ray.exceptions.RayActorError as err:
-        return ClusterError(str(err).splitlines()[0])
-    return None
-
-
-def _last_words(ray: Any, waiting: Sequence[Any]) -> list[BaseException]:
-    """Return what the other workers raise, who lose the first that fails."""
-    waiting = list(waiting)
-    ready, _ = (
-        ray.wait(waiting, num_returns=len(waiting), timeout=_TOLD_S) if waiting else ([], 0)
-    )
-    return [found for found in map(_failure, ready) if found is not None]
-
-
-def _raise_reason(found: Sequence[BaseException]) -> None:
-    """Raise what was wrong, if it is more than that one lost another."""
-    reasons = [err for err in found if not isinstance(err, ClusterError)]
-    for err in sorted(reasons, key=lambda err: not isinstance(err, GraphsysError)):
-        raise err from None
+    Raises:
+        WorkerLostError: One of them was lost.
+    """
+    is_local, shown = work.local_workers > 0, _Shown(progress)
+    with WorkerGroup(RemoteGnnWorker, work.workers) as group:
+        listening = group.begin("listening", is_local)
+        master = ray.result(ray.call(group.workers[0], "address", is_local), START_S)
+        key = secrets.token_bytes(32)
+        meeting = Rendezvous(master=master, listening=listening, key=key)
+        return group.run(
+            "train",
+            lambda rank: (rank, meeting, work),
+            shown.ask,
+            symptom=ClusterError,
+            last_words_s=_TOLD_S,
+        )
 
 
 class RemoteGnnWorker(GnnWorker):
@@ -307,9 +252,7 @@ class RemoteGnnWorker(GnnWorker):
 
 def _host(is_local: bool) -> str:
     """Return this machine's address; one's own where all workers are here."""
-    from ray.util import get_node_ip_address
-
-    return "127.0.0.1" if is_local else str(get_node_ip_address())
+    return "127.0.0.1" if is_local else ray.node_address()
 
 
 class _Shown:
@@ -318,13 +261,11 @@ class _Shown:
     def __init__(self, progress: Progress) -> None:
         self._progress, self._number, self._steps = progress, 0, 0
 
-    def ask(self, ray: Any, worker: Any) -> None:
+    def ask(self, worker: Any) -> None:
         """Ask it, and draw what is new; who does not answer is asked again later."""
-        asked = worker.events.options(concurrency_group=_ASIDE).remote()
         begun = time.monotonic()
-        try:
-            told: TrainingEvents = ray.get(asked, timeout=_WATCH_S)
-        except ray.exceptions.GetTimeoutError:
+        told: TrainingEvents | None = ask_aside(worker, "events")
+        if told is None:
             return
         if told.number != self._number:
             self._number, self._steps = told.number, 0
@@ -332,4 +273,4 @@ class _Shown:
         if told.steps > self._steps:
             self._progress.advance(told.steps - self._steps, **told.figures)
             self._steps = told.steps
-        time.sleep(max(_WATCH_S / 2 - (time.monotonic() - begun), 0))
+        time.sleep(max(WATCH_S / 2 - (time.monotonic() - begun), 0))

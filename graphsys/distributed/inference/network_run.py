@@ -17,6 +17,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Place, is_remote
 from graphsys.datasets.temporary import GraphLike, stored_graph
 from graphsys.distributed.cluster import Cluster, refuse_views
+from graphsys.distributed.group import WorkerGroup, started
 from graphsys.distributed.inference.network_shard import (
     LayerSlices,
     MappedLayer,
@@ -25,7 +26,6 @@ from graphsys.distributed.inference.network_shard import (
 )
 from graphsys.distributed.inference.parts_folder import parts_beside
 from graphsys.distributed.inference.run_work import work_of
-from graphsys.distributed.inference.shards import Shards, started
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.gnn.inference.trained_model import OpenedRun
 from graphsys.gnn.layerwise_inference import draws_for_each, entries_within, scratch_of
@@ -52,7 +52,7 @@ class NetworkRun(OpenedRun):
             they are on several machines.
     """
 
-    shards: Shards
+    shards: WorkerGroup
     beside: Place
 
     @property

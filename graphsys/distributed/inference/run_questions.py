@@ -13,10 +13,10 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Location, is_remote
 from graphsys.distributed.cluster import Cluster, refuse_views
+from graphsys.distributed.group import WorkerGroup, started
 from graphsys.distributed.inference.parts_folder import parts_beside
 from graphsys.distributed.inference.run_shard import Questions, RunShard, files_where
 from graphsys.distributed.inference.run_work import work_of
-from graphsys.distributed.inference.shards import Shards, started
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.embedding.data.candidates import Draw
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
@@ -218,7 +218,7 @@ def _open(run: str | Path) -> Embeddings:
 
 
 @contextmanager
-def _shards(cluster: Cluster, run: Embeddings) -> Iterator[Shards]:
+def _shards(cluster: Cluster, run: Embeddings) -> Iterator[WorkerGroup]:
     """Start workers that have a run open."""
     work = work_of(run.path, run.graph.path, run.state, cluster)
 
@@ -230,7 +230,7 @@ def _shards(cluster: Cluster, run: Embeddings) -> Iterator[Shards]:
 
 
 def _ranked(
-    shards: Shards,
+    shards: WorkerGroup,
     asked: Asked,
     edges: HeldOut,
     split: str,

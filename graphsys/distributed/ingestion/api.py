@@ -2,25 +2,23 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from graphsys.core.deps import require
-from graphsys.core.errors import ClusterError, ConfigError, InputError
+from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Location, is_remote
 from graphsys.datasets.build_store import open_data
 from graphsys.datasets.files import as_uri
 from graphsys.distributed.cluster import Cluster, connected
+from graphsys.distributed.group import run_tasks
 from graphsys.distributed.ingestion.plan import IngestWork
-from graphsys.distributed.ingestion.remote_writer import RunAll
 from graphsys.distributed.ingestion.steps import ClusterSteps
 from graphsys.distributed.shared_files import shared_files
-from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.facade.graph import Graph
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
@@ -183,7 +181,7 @@ class _Making:
             )
             with shared_files(work.between) as files, _named(_paths(self.given)):
                 steps = ClusterSteps(
-                    source, settings, transaction, self.progress, work, files, _tasks()
+                    source, settings, transaction, self.progress, work, files, run_tasks
                 )
                 manifest = steps.run()
             transaction.commit(manifest)
@@ -248,48 +246,3 @@ def _shard_bits(total_bytes: int, memory_bytes: int, workers: int) -> int:
     most_ids = total_bytes // 4
     needed = max(workers, most_ids * _ID_BYTES // max(memory_bytes // 2, 1) + 1)
     return min((needed - 1).bit_length(), _MAX_SHARD_BITS)
-
-
-def _tasks() -> RunAll:
-    """Return what runs tasks on a cluster; Ray runs those of lost workers again."""
-    ray = require("ray", extra="ray")
-
-    def run_all(
-        function: Callable[..., Any],
-        questions: Sequence[tuple[Any, ...]],
-        told: Callable[[int, Any], None] | None = None,
-    ) -> list[Any]:
-        far: Any = ray.remote(
-            num_cpus=1,
-            max_retries=MAX_RESTARTS,
-            retry_exceptions=False,
-            scheduling_strategy="SPREAD",
-        )(function)
-        asked = [far.remote(*question) for question in questions]
-        try:
-            results = []
-            for place, reference in enumerate(asked):
-                results.append(_result(ray, reference))
-                if told is not None:
-                    told(place, results[-1])
-            return results
-        except BaseException:
-            for reference in asked:
-                ray.cancel(reference, force=True)
-            raise
-
-    return run_all
-
-
-def _result(ray: Any, reference: Any) -> Any:
-    try:
-        return ray.get(reference)
-    except ray.exceptions.RayTaskError as err:
-        raise (getattr(err, "cause", None) or err) from None
-    except ray.exceptions.RayError as err:
-        reason = (str(err).strip() or type(err).__name__).splitlines()[0]
-        raise ClusterError(
-            f"a task of the ingest was lost, which Ray tries {MAX_RESTARTS} times again: "
-            f"{reason}; look at the memory and the system logs of the machines, then give "
-            "the same command again"
-        ) from err
