@@ -109,7 +109,7 @@ class WorkerGroup:
                 f"workers did not begin within {START_S:.0f} s; look whether the cluster "
                 f"has {self.size} free processors (ray status), then run the command again"
             )
-        return [ray.result(answer) for answer in asked]
+        return self._answers(asked)
 
     def run(
         self,
@@ -177,6 +177,8 @@ class WorkerGroup:
         try:
             return [ray.result(answer) for answer in asked]
         except WorkerLostError as err:
+            if not self._restarts:
+                raise
             raise ClusterError(
                 f"a worker was lost {self._restarts + 1} times, the last time: {err}; look "
                 "at the memory and the system logs of the machines"
