@@ -14,8 +14,7 @@ from graphsys.core.errors import ClusterError
 from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit
 from graphsys.distributed.embedding.gloo import GlooGroup, open_meeting
-from graphsys.distributed.embedding.parameter_server import ParameterServer
-from graphsys.distributed.embedding.split_servers import SplitServers
+from graphsys.distributed.embedding.parameter_server import ParameterServer, SplitServers
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.embedding.worker_pool import ServerLostError

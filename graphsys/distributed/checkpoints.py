@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.executor import WorkerExecutor
-from graphsys.distributed.supersteps import SharedFrontier
+from graphsys.distributed.supersteps import SharedFrontier, WorkerExecutor
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.checkpoint import (
     Checkpoints,

@@ -13,7 +13,7 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
-from graphsys.distributed.mining.mining_work import MiningWork
+from graphsys.distributed.mining_work import MiningWork
 from graphsys.distributed.profile_events import tell_parts
 from graphsys.distributed.worker import run_until_done
 from graphsys.mining.census.shapes import shapes_of

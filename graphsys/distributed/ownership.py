@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.distributed.local_edges import LocalEdges
-from graphsys.distributed.local_simple import LocalSimple
+from graphsys.distributed.local_edges import LocalEdges, LocalSimple
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
 from graphsys.engine.execute.stream import Part, StreamedBlocks

@@ -19,9 +19,9 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
-from graphsys.distributed.mining.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.ownership import Ownership, most_owners
 from graphsys.distributed.profile_events import tell_parts
+from graphsys.distributed.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_until_done
 from graphsys.engine.algorithms.algorithm import Algorithm

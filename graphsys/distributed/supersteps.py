@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.memory import available_bytes
+from graphsys.core.threads import num_cores
 from graphsys.distributed.ghosts import (
     Ghosts,
     clear_bits,
@@ -19,17 +21,21 @@ from graphsys.distributed.ghosts import (
     neighbors_of_others,
     set_bits,
 )
-from graphsys.distributed.local_edges import LocalEdges
+from graphsys.distributed.local_edges import LocalEdges, LocalSimple
 from graphsys.distributed.ownership import LocalBlocks, Ownership, span_blocks
 from graphsys.distributed.transport.exchange import Exchange
-from graphsys.engine.codegen.plan import PhasePlan
-from graphsys.engine.execute.arrays import Array, edge_rows
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.execute.arrays import Array, RunArrays, edge_rows
 from graphsys.engine.execute.directions import pull_directions, push_directions
+from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.frontier import Frontier, StepResult
 from graphsys.engine.execute.launch import Launch
-from graphsys.engine.execute.launcher import Launcher
+from graphsys.engine.execute.launcher import Kernels, Launcher
+from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.rows import RowBlock, all_nodes
 from graphsys.engine.execute.supersteps import Supersteps
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.bits import as_mask, empty_bits, from_mask
 
 _COMBINED = ("sum", "minimum", "maximum", "any")
@@ -345,3 +351,67 @@ def _combine(kind: str, acc: Array, nodes: Array, values: Array, is_new: Array) 
         return
     ufunc = {"sum": np.add, "minimum": np.minimum, "maximum": np.maximum}[kind]
     acc[nodes] = ufunc(acc[nodes], values)
+
+
+class WorkerExecutor(Executor):
+    """The loop of one worker, which takes every step together with the others.
+
+    Args:
+        program: Parameters.
+        plan: The lowered program.
+        kernels: Its kernels.
+        topology: The graph.
+        exchange: With the other workers.
+        num_threads: Threads; all cores by default.
+        max_supersteps: End after so many.
+    """
+
+    # not the base's: launcher and supersteps are a worker's own
+    def __init__(
+        self,
+        program: VertexProgram,
+        plan: ProgramPlan,
+        kernels: Kernels,
+        topology: Topology,
+        exchange: Exchange,
+        *,
+        num_threads: int | None = None,
+        max_supersteps: int | None = None,
+    ) -> None:
+        self.program = program
+        self.plan = plan
+        self.max_supersteps = max_supersteps
+        self.exchange = exchange
+        self.ownership = Ownership.of(topology, exchange.size)
+        self.spans = self.ownership.spans[exchange.rank]
+        if program.simple:
+            topology = LocalSimple(topology, self.spans, exchange, num_threads)
+        elif plan.spec.edge_states:
+            owners = self.ownership.owner_of(np.arange(topology.num_nodes))
+            directions = edge_rows(plan, topology)
+            topology = LocalEdges(topology, exchange, owners, self.spans, directions)
+        self.topology = topology
+        columns = MemoryEstimate(plan, topology).columns  # others would be read for nothing
+        room = _room_for_rows(exchange.size)
+        self.rows = LocalBlocks(topology, self.spans, columns, room)
+        self.arrays = RunArrays(plan, topology, np.zeros)
+        self.launcher = LocalLauncher(program, kernels, self.arrays, num_threads)
+        self.launcher.spans = self.spans
+        self.supersteps: WorkerSupersteps = WorkerSupersteps(
+            self.launcher, self.rows, exchange, self.ownership
+        )
+        self.at = Position(totals=self.launcher.totals)
+        self.frontier = None
+
+    def close(self) -> None:
+        """End the threads."""
+        super().close()
+        self.rows.close()
+
+
+def _room_for_rows(num_workers: int) -> int:
+    """Return how much of the rows stays mapped: half of a worker's share of free memory.
+
+    The other half is for states and messages. A machine has a worker a processor at most.
+    """
+    return available_bytes() // min(num_workers, num_cores()) // 2

@@ -11,11 +11,11 @@ from graphsys.core.errors import WorkerLostError
 from graphsys.core.progress import Progress
 from graphsys.distributed import ray
 from graphsys.distributed.checkpoints import ClusterCheckpoints
-from graphsys.distributed.executor import WorkerExecutor
 from graphsys.distributed.group import RestartBudget, WorkerGroup, ask_aside
-from graphsys.distributed.mining.mining_work import MiningWork, run_mining
-from graphsys.distributed.mining.shared_work import SharedWork, run_share
+from graphsys.distributed.mining_work import MiningWork, run_mining
 from graphsys.distributed.profile_events import recorded
+from graphsys.distributed.shared_work import SharedWork, run_share
+from graphsys.distributed.supersteps import WorkerExecutor
 from graphsys.distributed.transport.connections import Address, Connections
 from graphsys.distributed.transport.exchange import (
     TIMEOUT_S,

@@ -11,7 +11,7 @@ import pytest
 from graphsys import distributed
 from graphsys.distributed import Cluster
 from graphsys.distributed.ingestion import api
-from graphsys.distributed.ingestion.remote_writer import RunAll
+from graphsys.distributed.ingestion.steps import RunAll
 
 FAR = Cluster.parse("a.b:6379")
 

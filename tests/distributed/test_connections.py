@@ -11,9 +11,13 @@ import pytest
 
 from graphsys.core.errors import ClusterError, WorkerLostError
 from graphsys.distributed.transport import connections
-from graphsys.distributed.transport.connections import Connection, Connections
+from graphsys.distributed.transport.connections import (
+    Connection,
+    Connections,
+    receive_frame,
+    send_frame,
+)
 from graphsys.distributed.transport.exchange import Exchange, Mailbox
-from graphsys.distributed.transport.frames import receive_frame, send_frame
 
 KEY = b"k" * 32
 

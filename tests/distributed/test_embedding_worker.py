@@ -11,11 +11,9 @@ import pytest
 
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Turn
-from graphsys.distributed.embedding.parameter_server import ParameterServer
-from graphsys.distributed.embedding.partitions import WorkerPartitions
-from graphsys.distributed.embedding.split_servers import Call
+from graphsys.distributed.embedding.parameter_server import Call, ParameterServer
 from graphsys.distributed.embedding.work import EmbeddingWork, tables_of
-from graphsys.distributed.embedding.worker import EmbeddingWorker
+from graphsys.distributed.embedding.worker import EmbeddingWorker, WorkerPartitions
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import BucketSchedule

@@ -10,7 +10,7 @@ import pytest
 from graphsys import mining
 from graphsys.core.errors import ClusterError
 from graphsys.core.types import EdgeType
-from graphsys.distributed.mining.mining_work import MiningWork, run_mining
+from graphsys.distributed.mining_work import MiningWork, run_mining
 from graphsys.distributed.transport.exchange import Exchange, Mailbox
 from graphsys.distributed.worker import NearPeer, Worker, run_in_threads
 from tests.conftest import Run
@@ -73,10 +73,8 @@ def test_workers_that_count_something_else_are_found_out(store: Path) -> None:
 def test_a_share_of_memory_that_is_too_small_is_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = "graphsys.distributed.mining.worker_memory"
-    monkeypatch.setattr(
-        "graphsys.distributed.mining.mining_work.scratch_is_memory", lambda: False
-    )
+    room = "graphsys.distributed.mining_work"
+    monkeypatch.setattr("graphsys.distributed.mining_work.scratch_is_memory", lambda: False)
     monkeypatch.setattr(f"{room}.available_bytes", lambda: 0)
     monkeypatch.setattr(f"{room}.resident_bytes", lambda: 1 << 20)
     work = MiningWork(graph=str(store), patterns=("triangle",), threads=1)

@@ -15,8 +15,8 @@ from graphsys import distributed, gnn
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster
-from graphsys.distributed.inference import network_run, network_shard, run_work
-from graphsys.distributed.inference.network_shard import (
+from graphsys.distributed.inference import network_run, run_work
+from graphsys.distributed.inference.network_run import (
     LayerSlices,
     MappedLayer,
     NetworkShard,
@@ -137,8 +137,7 @@ def test_rows_of_layers_may_lie_in_files(
     runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = gnn.open_run(runs["deep"]).output(node_type="reader")
-    for where in (network_run, network_shard):
-        monkeypatch.setattr(where, "scratch_of", lambda context, folder: folder)
+    monkeypatch.setattr(network_run, "scratch_of", lambda context, folder: folder)
     with distributed.opened_network(runs["deep"], cluster=TWO) as opened:
         found = opened.output(node_type="reader")
     assert isinstance(found, np.memmap)

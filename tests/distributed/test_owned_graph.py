@@ -19,7 +19,7 @@ from graphsys.core.errors import (
 from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster, train_gnn
-from graphsys.distributed.gnn.local_graph import LocalGraph
+from graphsys.distributed.gnn.worker import LocalGraph
 from graphsys.distributed.transport.connections import Connection, Connections
 from graphsys.distributed.transport.requests import RequestChannel
 from graphsys.gnn import GnnConfig

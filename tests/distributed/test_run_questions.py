@@ -22,9 +22,8 @@ from graphsys.core.ownership import claim
 from graphsys.distributed import Cluster
 from graphsys.distributed.group import started
 from graphsys.distributed.inference import run_questions
-from graphsys.distributed.inference.parts_folder import parts_beside
-from graphsys.distributed.inference.run_shard import RunShard
-from graphsys.distributed.inference.run_work import RunWork, checkpoint_of
+from graphsys.distributed.inference.run_questions import RunShard
+from graphsys.distributed.inference.run_work import RunWork, checkpoint_of, parts_beside
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import read_state
 from tests.clusters import near_shards

@@ -12,7 +12,7 @@ import pytest
 from graphsys.core import ownership
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.remote.locations import Location
-from graphsys.distributed.inference.parts_folder import parts_beside
+from graphsys.distributed.inference.run_work import parts_beside
 from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.remote.publishing import own_number
@@ -143,9 +143,7 @@ def test_parts_beside_a_location_go_with_the_block_and_old_ones_before(
     assert bucket.names("a/.run.parts") == kept
     later = time.time() + 86_500
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "graphsys.distributed.inference.parts_folder.time.time", lambda: later
-        )
+        patch.setattr("graphsys.distributed.inference.run_work.time.time", lambda: later)
         with parts_beside(bucket.place("a/run")):
             own, theirs = bucket.names("a/.run.parts")
             assert ownership.CLAIM.fullmatch(own.partition("/")[2])

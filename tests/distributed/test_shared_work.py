@@ -9,8 +9,8 @@ import pytest
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
-from graphsys.distributed.mining.shared_work import SharedWork, result_of
 from graphsys.distributed.run import ClusterRun, combined
+from graphsys.distributed.shared_work import SharedWork, result_of
 from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
 from graphsys.engine.native_plan import NativeRun
@@ -84,12 +84,8 @@ def test_workers_without_chunks_send_nothing(tmp_path: Path) -> None:
 def test_a_share_of_memory_that_is_too_small_is_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "graphsys.distributed.mining.worker_memory.available_bytes", lambda: 0
-    )
-    monkeypatch.setattr(
-        "graphsys.distributed.mining.worker_memory.resident_bytes", lambda: 1 << 20
-    )
+    monkeypatch.setattr("graphsys.distributed.mining_work.available_bytes", lambda: 0)
+    monkeypatch.setattr("graphsys.distributed.mining_work.resident_bytes", lambda: 1 << 20)
     work = SharedWork(graph=str(store), algorithm="lcc", threads=1, neighbors=2)
     with pytest.raises(ClusterError, match=r"share of its machine is 1\.0 MiB; take fewer"):
         run_in_threads([work])

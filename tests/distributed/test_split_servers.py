@@ -9,11 +9,13 @@ import pytest
 
 from graphsys.distributed.embedding.parameter_server import (
     BLOCK,
+    Call,
+    ExchangeModel,
     Floats,
     ParameterServer,
     SharedTables,
+    SplitServers,
 )
-from graphsys.distributed.embedding.split_servers import Call, ExchangeModel, SplitServers
 
 
 def called(server: ParameterServer) -> Call:

@@ -6,26 +6,28 @@ gives the bucket back. Operators, global vectors and the rows of types with one 
 travel by the parameter server; operators and global vectors by all-reduce if so set.
 """
 
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from graphsys.core.errors import ClusterError
+from graphsys.core.errors import ClusterError, CorruptStoreError, ObjectStoreError
 from graphsys.core.events import count, span
 from graphsys.core.progress import SILENT
 from graphsys.distributed.embedding.all_reduce import ReduceGroup, SummedTables
 from graphsys.distributed.embedding.bucket_locks import Finished, Turn
 from graphsys.distributed.embedding.parameter_server import (
     Blocks,
+    Call,
     Pulled,
     SharedTables,
+    SplitServers,
 )
-from graphsys.distributed.embedding.partitions import WorkerPartitions
 from graphsys.distributed.embedding.slice_trainer import LogLines, UnitTrainer
-from graphsys.distributed.embedding.split_servers import Call, SplitServers
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     by_exchange,
@@ -34,14 +36,120 @@ from graphsys.distributed.embedding.work import (
     tables_of,
 )
 from graphsys.distributed.profile_events import COMMUNICATION, EXCHANGE
-from graphsys.distributed.run_files import RunFiles
+from graphsys.distributed.run_files import Listed, RunFiles
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.data.schedule import BucketSchedule, BucketTask
-from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
+from graphsys.embedding.rows.table_files import Table, TableFiles
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.edge_sets import choose_edges, settled
 from graphsys.embedding.training.unit_log import UnitLog
 from graphsys.storage.reader import GraphReader as Graph
+
+
+class WorkerPartitions:
+    """Reads partitions, ahead too, and writes them.
+
+    Args:
+        files: Where they come from and go to.
+        travel: How the files come from other machines, and go there.
+        always: Partitions that stay, whose changes travel by the parameter server.
+        prefetch: Whether to read ahead, in a thread; it takes the room of a partition.
+
+    Attributes:
+        resident: The partitions in memory, but for the one read ahead.
+        num_read: Partitions read for a unit so far, those read ahead included.
+        num_ahead: Of them, those read ahead.
+    """
+
+    def __init__(
+        self,
+        files: TableFiles,
+        travel: RunFiles,
+        always: Collection[Part],
+        *,
+        prefetch: bool,
+    ) -> None:
+        self._files, self._travel, self._always = files, travel, set(always)
+        self.resident: dict[Part, Table] = {
+            part: self._brought(part, files.listed(part)) for part in always
+        }
+        self.num_read = self.num_ahead = 0
+        self._versions: dict[Part, tuple[str, ...]] = {}
+        self._lock = threading.Lock()  # of the files
+        self._pool = ThreadPoolExecutor(1) if prefetch else None
+        self._ahead: tuple[Part, tuple[str, ...], Future[Table | None]] | None = None
+
+    def load(self, parts: Collection[Part], turn: Turn) -> None:
+        """Have partitions in memory as the files say that the lock server names."""
+        for part in self.resident.keys() - set(parts) - self._always:
+            del self.resident[part], self._versions[part]
+        for part in sorted(parts):
+            listed = turn.files.get(part, {})
+            version = tuple(sorted(listed))
+            found = self._taken(part, version)
+            with self._lock:
+                self._files.adopt(part, listed)  # own ones too: they stay until given back
+                if self._versions.get(part) == version:
+                    continue
+                self.num_read += 1
+                self.num_ahead += found is not None
+                self.resident[part] = found or self._brought(part, listed)
+        self._begin_ahead(turn.ahead)
+
+    def store(self, parts: Collection[Part], serial: int) -> dict[Part, Listed]:
+        """Write partitions to new files, which have the numbers after one; return those.
+
+        Just these: numbers further on are other workers', who write the same partitions.
+        """
+        with self._lock:
+            self._files.number_from(serial)
+            for part in sorted(parts):
+                self._files.store(part, self.resident[part])
+                self._versions[part] = tuple(sorted(self._files.listed(part)))
+            stored: dict[Part, Listed] = {p: self._files.listed(p) for p in parts}
+        for listed in stored.values():
+            self._travel.send(listed)
+            self._travel.let_go(listed)
+        return stored
+
+    def _brought(self, part: Part, listed: Listed) -> Table:
+        """Read a partition whose files the tables have adopted."""
+        self._travel.bring(listed)
+        table = self._files.load(part)
+        self._travel.let_go(listed)
+        return table
+
+    def _begin_ahead(self, ahead: Mapping[Part, Listed]) -> None:
+        """Read a partition ahead, unless it was; drop another one."""
+        if self._pool is None:
+            return
+        wanted = {part: tuple(sorted(listed)) for part, listed in ahead.items()}
+        if self._ahead is not None and wanted.get(self._ahead[0]) == self._ahead[1]:
+            return
+        self._ahead = None
+        for part, version in wanted.items():
+            future = self._pool.submit(self._read, part, ahead[part])
+            self._ahead = part, version, future
+
+    def _read(self, part: Part, listed: Listed) -> Table | None:
+        """Read a partition; None where its files are gone, being superseded."""
+        try:
+            self._travel.bring(listed)  # takes longest, and needs no tables
+            with self._lock:
+                self._files.adopt(part, listed)
+                return self._brought(part, listed)
+        except (CorruptStoreError, ObjectStoreError, OSError):
+            return None
+
+    def _taken(self, part: Part, version: tuple[str, ...]) -> Table | None:
+        """Return what was read ahead of those files, if it was."""
+        if self._ahead is None or self._ahead[0] != part:
+            return None
+        _, known, future = self._ahead
+        self._ahead = None
+        table = future.result()
+        return table if known == version else None
+
 
 PAUSE_S = 0.02
 """How long a worker sleeps before it asks again for what was not there."""

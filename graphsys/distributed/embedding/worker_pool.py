@@ -16,11 +16,12 @@ from graphsys.core.errors import ClusterError, WorkerLostError
 from graphsys.distributed import ray
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Finished
 from graphsys.distributed.embedding.gloo import GlooGroup, MeetingPlace, open_meeting
-from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
-from graphsys.distributed.embedding.split_servers import (
+from graphsys.distributed.embedding.parameter_server import (
     LEAST_BYTES,
     Call,
     ExchangeModel,
+    Floats,
+    ParameterServer,
     SplitServers,
 )
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange

@@ -1,8 +1,11 @@
-"""The steps of an ingest, with tasks of a cluster in place of threads."""
+"""The steps of an ingest, with tasks of a cluster in place of threads.
+
+Ids that tasks found are numbered here, and what tasks wrote becomes the store's.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +14,23 @@ from graphsys.core.progress import Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.core.types import EdgeType
 from graphsys.distributed.ingestion import plan, tasks
-from graphsys.distributed.ingestion.found_ids import FoundIntegers, FoundStrings
 from graphsys.distributed.ingestion.plan import (
     ChunkFiles,
     IdBatch,
     IngestWork,
     NodeFiles,
     Piece,
+    WriterWork,
+    Written,
 )
-from graphsys.distributed.ingestion.remote_writer import RemoteWriter, RunAll
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.ids.id_mapping import NodeNumbering
+from graphsys.storage.ids.integer_ids import IntegerIds
+from graphsys.storage.ids.string_ids import StringIds, string_buffers
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.steps import IngestSteps
+from graphsys.storage.manifest import FileEntry, index_file
+from graphsys.storage.scratch import Scratch
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import Transaction
 from graphsys.storage.write.edge_log import EdgeLog
@@ -31,7 +38,125 @@ from graphsys.storage.write.edge_sort import Cleaning
 from graphsys.storage.write.edge_write import EdgeTypeWriter
 from graphsys.storage.write.row_store import FoundRows
 
+
+class RunAll(Protocol):
+    """Runs tasks somewhere."""
+
+    def __call__(
+        self,
+        function: Callable[..., Any],
+        questions: Sequence[tuple[Any, ...]],
+        told: Callable[[int, Any], None] | None = None,
+    ) -> list[Any]:
+        """Return the results of a function with each of some arguments.
+
+        Args:
+            function: The function.
+            questions: Its arguments.
+            told: Called with place and result of each, in order, as they come.
+        """
+
+
+class RemoteWriter(EdgeTypeWriter):
+    """Has the buckets and indexes of an edge type written by tasks.
+
+    Attributes:
+        work: The ingest.
+        run_all: What runs tasks.
+        told: What tasks are told of it.
+        chunks: Chunks of the type by split.
+    """
+
+    work: IngestWork
+    run_all: RunAll
+    told: WriterWork
+    chunks: Mapping[str, list[ChunkFiles]]
+
+    def write_split(self, split: str) -> None:
+        """Write the buckets of a split and, of one split, the indexes."""
+        num_src, num_dst = len(self._src.offsets) - 1, len(self._dst.offsets) - 1
+        parts: list[Written] = self.run_all(
+            tasks.write_part,
+            [(self.work, self.told, split, p, self.chunks[split]) for p in range(num_src)],
+        )
+        self._waiting.pop(split).remove()
+        self.counts[split] = np.array([part.counts for part in parts], dtype=np.int64)
+        for part in parts:
+            self.duplicates += part.duplicates
+            self.self_loops += part.self_loops
+            self.fingerprints.extend(part.fingerprints)
+        files = {entry.path: entry for part in parts for entry in part.files}
+        if split == self.indexed_split:
+            counts = self.counts[split]
+            again: list[Written] = self.run_all(
+                tasks.place_edges,
+                [(self.work, self.told, p, first) for p, first in self._displaced(files)],
+            )
+            again += self.run_all(
+                tasks.write_incoming,
+                [(self.work, self.told, p, counts) for p in range(num_dst)],
+            )
+            files |= {entry.path: entry for part in again for entry in part.files}
+        self._transaction.files.extend(files.values())
+
+    def _displaced(self, files: Mapping[str, FileEntry]) -> list[tuple[int, int]]:
+        """Return partitions whose outgoing index tells edges, and how many are before."""
+        if not self.told.log.further:
+            return []
+        lengths = self.counts[self.indexed_split].sum(axis=1)
+        firsts = (np.cumsum(lengths) - lengths).tolist()
+        generation = self._transaction.generation
+        paths = [index_file(generation, self.name, "out", p) for p in range(len(firsts))]
+        return [
+            (part, first)
+            for part, (first, path) in enumerate(zip(firsts, paths, strict=True))
+            if first and path in files
+        ]
+
+
 Ints = npt.NDArray[np.int64]
+
+
+class FoundIntegers(IntegerIds):
+    """Distinct ids that shards found.
+
+    Args:
+        known: Shard after shard ``[N]``.
+        degrees: Of each ``[N]``.
+    """
+
+    # not the base's: there is no stream
+    def __init__(self, known: Ints, degrees: npt.NDArray[np.uint32]) -> None:
+        self.known, self.degrees, self.is_sorted = known, degrees, False
+
+    def build(self) -> None:
+        """Do nothing."""
+
+
+class FoundStrings(StringIds):
+    """Distinct strings that shards found, likewise; with where each is first."""
+
+    # not the base's: there is no stream
+    def __init__(
+        self,
+        known: Sequence[Any],
+        degrees: npt.NDArray[np.uint32],
+        first: npt.NDArray[np.uint64],
+        scratch: Scratch,
+    ) -> None:
+        self.degrees, self.first = degrees, first
+        buffers = [string_buffers(strings) for strings in known]
+        sizes = [int(offsets[-1] - offsets[0]) for offsets, _ in buffers]
+        self.data = scratch.array(sum(sizes), np.uint8)
+        self.offsets = scratch.zeros(len(degrees) + 1, np.int64)
+        at = end = 0
+        for (offsets, data), size in zip(buffers, sizes, strict=True):
+            self.data[end : end + size] = data[offsets[0] : offsets[-1]]
+            self.offsets[at + 1 : at + len(offsets)] = offsets[1:] - offsets[0] + end
+            at, end = at + len(offsets) - 1, end + size
+
+    def build(self) -> None:
+        """Do nothing."""
 
 
 class ClusterSteps(IngestSteps):

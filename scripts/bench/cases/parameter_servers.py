@@ -23,7 +23,7 @@ from bench.__main__ import describe_run
 from graphsys.core.machine import describe_machine
 from graphsys.distributed import Cluster
 from graphsys.distributed.cluster import connected
-from graphsys.distributed.embedding.split_servers import ExchangeModel
+from graphsys.distributed.embedding.parameter_server import ExchangeModel
 from graphsys.distributed.embedding.worker_pool import exchange_model
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.threads import ThreadTeam
 from graphsys.core.types import number_dtype
-from graphsys.distributed.mining.worker_memory import share_of_memory
+from graphsys.distributed.mining_work import share_of_memory
 from graphsys.distributed.ownership import Ownership
 from graphsys.distributed.transport.exchange import Exchange, Payload
 from graphsys.engine.algorithms import get, triangles

@@ -7,6 +7,8 @@ machine.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +16,9 @@ import numpy as np
 
 from graphsys import mining
 from graphsys.core.compiling import CompileWatch
-from graphsys.core.errors import ClusterError
-from graphsys.distributed.mining.worker_memory import share_of_memory
+from graphsys.core.errors import BudgetError, ClusterError
+from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
+from graphsys.core.threads import num_cores
 from graphsys.distributed.transport.exchange import Exchange
 from graphsys.graph.slices import Slice
 from graphsys.mining.census.shared_sums import Counts, SharedSums, sharing
@@ -107,3 +110,25 @@ def _all(exchange: Exchange, words: str, sums: Counts) -> Counts:
             "have the same version and the same store"
         )
     return np.concatenate([theirs for _, theirs in told])
+
+
+@contextmanager
+def share_of_memory(what: str, neighbors: int | None) -> Iterator[int]:
+    """Give a worker's share of the memory of its machine, in bytes.
+
+    Args:
+        what: What the worker does, for the message.
+        neighbors: Workers on the machine; as many as it has cores by default.
+
+    Raises:
+        ClusterError: what is done in the context does not fit.
+    """
+    memory = resident_bytes() + available_bytes() // (neighbors or num_cores())
+    try:
+        yield memory
+    except BudgetError as err:
+        raise ClusterError(
+            f"{what} needs {format_bytes(err.smallest)} of memory in every worker, whose "
+            f"share of its machine is {format_bytes(memory)}; take fewer workers to a "
+            "machine, or machines with more memory"
+        ) from err
