@@ -25,6 +25,8 @@ _STORE_BYTES = 200 << 20
 _FOLDER = "graphsys-ray-"
 _MOST_LOCAL = 64
 _CONNECT_S = 10
+_open: list[tuple["Cluster", int]] = []
+"""The cluster that this process has, and its workers, while :func:`connected` lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Cluster:
 def connected(cluster: Cluster) -> Iterator[int]:
     """Have Ray for as long as the context lasts, and yield the number of workers.
 
+    Every run on a cluster does this by itself. Who starts many opens it once around them:
+    within the context they use what is started, all of its workers or ``local:N`` of them.
     Workers on this machine end with the context and with this process, however it ends.
 
     Args:
@@ -78,8 +82,17 @@ def connected(cluster: Cluster) -> Iterator[int]:
     Raises:
         MissingDependencyError: Ray is not installed.
         ClusterError: nothing answers at the address.
-        ConfigError: this process is connected already.
+        ConfigError: this process is connected to another cluster already.
+
+    Examples:
+        >>> two = Cluster.parse("local:2")
+        >>> with connected(two):  # doctest: +SKIP
+        ...     distributed.train_embedding("graph", config, "rows", cluster=two)
+        ...     distributed.evaluate("rows", cluster=two)
     """
+    if _open:
+        yield _share_of(cluster)
+        return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if ray.is_connected():
@@ -92,14 +105,35 @@ def connected(cluster: Cluster) -> Iterator[int]:
             folder, lock = _own_folder()
             with _starting():
                 ray.start_here(cluster.local_workers, _STORE_BYTES, str(folder))
-            yield cluster.local_workers
+            workers = cluster.local_workers
         else:
-            yield _connect(cluster.address)
+            workers = _connect(cluster.address)
+        _open.append((cluster, workers))
+        yield workers
     finally:
+        _open.clear()
         ray.leave()
         if folder is not None:
             ownership.remove_folder(folder)
             os.close(lock)
+
+
+def _share_of(cluster: Cluster) -> int:
+    """Return the workers that a run on a cluster has of the one that is open.
+
+    Raises:
+        ConfigError: Another one is open, or one of fewer workers.
+    """
+    opened, workers = _open[-1]
+    if cluster == opened:
+        return workers
+    if opened.local_workers and 1 <= cluster.local_workers <= workers:
+        return cluster.local_workers
+    given, has = (it.address or f"local:{it.local_workers}" for it in (cluster, opened))
+    raise ConfigError(
+        f"this process has the cluster {has} open and cannot open {given} beside it; "
+        "name that one, or leave it first"
+    )
 
 
 @contextmanager

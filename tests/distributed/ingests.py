@@ -53,7 +53,7 @@ def by_tasks(
     reading = {name: options.pop(name) for name in names if name in options}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(api, "connected", four_processors)
-        patch.setattr(api, "_tasks", lambda: run)
+        patch.setattr(api, "run_tasks", run)
         if bits is not None:
             patch.setattr(api, "_shard_bits", lambda *_: bits)
         made = distributed.ingest(files, out, cluster=FAR, reading=reading, **options)

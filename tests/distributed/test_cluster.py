@@ -350,15 +350,45 @@ def test_edges_in_memory_two_connections_and_too_few_processors_are_refused(
     native = get("wcc").prepare(str(store), implementation="native")
     with pytest.raises(ConfigError, match="wcc is native, a cluster runs vertex programs"):
         ClusterRun.of(native, "wcc", {}, Cluster.parse("local:2"))
-    again = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
+    more = pytest.raises(ConfigError, match="has the cluster local:1 open and cannot open")
     monkeypatch.setattr(group, "START_S", 2.0)
     with connected(Cluster.parse("local:1")):
-        with again, connected(Cluster.parse("local:1")):
+        with more, connected(Cluster.parse("local:2")):
             pass
         two = ProgramWork(graph=str(store), algorithm="wcc")
         message = r"within 2 s; look whether the cluster has 2 free processors \(ray status"
         with pytest.raises(ClusterError, match=message):
             run_until_done(two, 2, SILENT)
+
+
+def test_another_ones_ray_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster.ray, "is_connected", lambda: True)
+    refused = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
+    with refused, connected(Cluster.parse("local:1")):
+        pass
+
+
+def test_runs_within_an_open_cluster_use_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = gs.algorithms.wcc(str(store)).table
+    starts, start = list[int](), cluster.ray.start_here
+
+    def counted(num_processors: int, *arguments: Any) -> None:
+        starts.append(num_processors)
+        start(num_processors, *arguments)
+
+    monkeypatch.setattr(cluster.ray, "start_here", counted)
+    with connected(Cluster.parse("local:2")) as workers:
+        assert workers == 2
+        for where in ("local:2", "local:1", "local:2"):
+            work = get("wcc").prepare(str(store), implementation="program")
+            run = ClusterRun.of(work, "wcc", {}, Cluster.parse(where))
+            assert run.run().table.equals(expected)
+    assert starts == [2]
+    with connected(Cluster.parse("local:1")):
+        pass
+    assert starts == [2, 1]
 
 
 def test_mail_is_kept_once_and_waited_for_with_a_limit() -> None:

@@ -142,6 +142,7 @@ def test_one_worker_does_what_one_machine_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
 def test_of_workers_that_all_reduce_a_killed_one_begins_all_again(
     graph: Path, tmp_path: Path, alone: float
 ) -> None:
@@ -165,6 +166,7 @@ def test_of_workers_that_all_reduce_a_killed_one_begins_all_again(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
 def test_a_killed_worker_is_replaced_and_a_killed_server_begins_all_again(
     graph: Path, tmp_path: Path, alone: float
 ) -> None:
@@ -196,6 +198,7 @@ def test_a_killed_worker_is_replaced_and_a_killed_server_begins_all_again(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
 def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
     graph: Path, tmp_path: Path
 ) -> None:
@@ -231,6 +234,7 @@ def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
 def test_a_worker_whose_disk_is_full_ends_the_training_which_resumes(
     graph: Path, tmp_path: Path
 ) -> None:

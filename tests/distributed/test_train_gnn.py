@@ -104,6 +104,7 @@ def test_the_command_leaves_the_run_that_one_machine_does(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
 def test_a_killed_worker_is_replaced_and_the_run_goes_on(
     cora: Path, tmp_path: Path, alone: float
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
 def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
     cora: Path, tmp_path: Path
 ) -> None:
