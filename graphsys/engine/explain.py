@@ -10,12 +10,12 @@ from graphsys.engine.execute.prepared import PreparedProgram, prepare
 from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 
 def explain(
     program: VertexProgram | type[VertexProgram],
-    graph: Graph | Topology | str | os.PathLike[str],
+    graph: GraphReader | Topology | str | os.PathLike[str],
     *,
     memory: int | str | None = None,
     device: str = "cpu",

@@ -15,7 +15,7 @@ from graphsys.engine.origin import Origin, origin_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.storage.dynamic.delta_range import DeltaEdges, edges_since, state_checksum
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 AGAIN = "run it again without the last result"
 
@@ -118,7 +118,7 @@ def _table_of(last: Any) -> tuple[pa.Table, str]:
     )
 
 
-def _graph_of(topology: Topology) -> Graph:
+def _graph_of(topology: Topology) -> GraphReader:
     graph = topology.graph
     if graph is None or graph.window is not None:
         raise ConfigError(
@@ -132,7 +132,7 @@ def _graph_of(topology: Topology) -> Graph:
     return graph
 
 
-def _compare(origin: Origin, graph: Graph, where: str) -> None:
+def _compare(origin: Origin, graph: GraphReader, where: str) -> None:
     manifest = graph.whole_manifest
     count = len(manifest.deltas)
     if origin.generation < manifest.generation:

@@ -13,7 +13,7 @@ from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.run import check_settings, run_prepared
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 _CHECKED = ("device", "strategy", "checkpoint", "resume", "check")
 
@@ -50,7 +50,7 @@ class ProgramRun:
 
 def prepare_program(
     program: VertexProgram | type[VertexProgram],
-    graph: Graph | Topology | str | os.PathLike[str],
+    graph: GraphReader | Topology | str | os.PathLike[str],
     *,
     name: str = "",
     memory: int | str | None = None,

@@ -9,12 +9,12 @@ from graphsys.engine.execute.prepared import PreparedProgram, prepare, run_on_ho
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 
 def run(
     program: VertexProgram | type[VertexProgram],
-    graph: Graph | Topology | str | os.PathLike[str],
+    graph: GraphReader | Topology | str | os.PathLike[str],
     *,
     num_threads: int | None = None,
     max_supersteps: int | None = None,

@@ -30,7 +30,7 @@ from graphsys.graph.csr import (
 )
 from graphsys.graph.simple_rows import MergedCsr, simple_undirected
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 if TYPE_CHECKING:
     import os
@@ -57,7 +57,7 @@ class Topology:
         numbers: NodeNumbers,
         *,
         is_directed: bool,
-        graph: Graph | None = None,
+        graph: GraphReader | None = None,
         rows: dict[Direction, Csr] | None = None,
         allocate: Allocate = np.empty,
     ) -> None:
@@ -75,7 +75,9 @@ class Topology:
         self._blocks: dict[Direction, list[IndexBlock]] = {}
 
     @classmethod
-    def of(cls, graph: "Graph | Topology | str | os.PathLike[str] | Any") -> "Topology":
+    def of(
+        cls, graph: "GraphReader | Topology | str | os.PathLike[str] | Any"
+    ) -> "Topology":
         """Return the topology of a store, or of anything else that holds a graph.
 
         Args:
@@ -334,7 +336,7 @@ class Topology:
             self._blocks[direction] = self._blocks_along(self.graph, direction)
         return self._blocks[direction]
 
-    def _blocks_along(self, graph: Graph, direction: Direction) -> list[IndexBlock]:
+    def _blocks_along(self, graph: GraphReader, direction: Direction) -> list[IndexBlock]:
         sides: tuple[Direction, Direction] = ("out", "in")
         found = []
         for edge_type in graph.edge_types:

@@ -13,7 +13,7 @@ from graphsys.mining.pattern import Pattern
 from graphsys.mining.plan_cache import LABELED
 from graphsys.mining.simple_graph import NOTHING, SimpleGraph, TaskMemory
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 Numbers = npt.NDArray[Any]
 FORTH, BACK = 1, 2
@@ -81,7 +81,9 @@ class LabeledGraph:
         return cls(rows=rows, kinds=kinds, labels=codes)
 
 
-def _kinds(graph: Graph, rows: SimpleGraph, pattern: Pattern) -> npt.NDArray[np.int64]:
+def _kinds(
+    graph: GraphReader, rows: SimpleGraph, pattern: Pattern
+) -> npt.NDArray[np.int64]:
     """Return the bits of every entry."""
     has_arrows = any(link.is_arrow for link in pattern.links)
     if has_arrows and not graph.is_directed:
@@ -110,7 +112,7 @@ def _kinds(graph: Graph, rows: SimpleGraph, pattern: Pattern) -> npt.NDArray[np.
 
 
 def _labels(
-    graph: Graph, rows: SimpleGraph, pattern: Pattern, labels: str | None
+    graph: GraphReader, rows: SimpleGraph, pattern: Pattern, labels: str | None
 ) -> npt.NDArray[np.int64]:
     """Return the place of every node's label among the pattern's."""
     codes, names = labels_of_nodes(graph, labels)

@@ -17,7 +17,7 @@ from graphsys.graph.csr import Allocate, Csr, row_lengths
 from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renumber_rows
 from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.storage.node_numbers import NodeNumbers
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.scratch_arrays import ScratchArrays, scratch_folder, scratch_is_memory
 
 Numbers = npt.NDArray[Any]
@@ -158,7 +158,7 @@ class _Block:
     column_base: int
 
 
-def _blocks(graph: Graph, numbers: NodeNumbers) -> Iterator[_Block]:
+def _blocks(graph: GraphReader, numbers: NodeNumbers) -> Iterator[_Block]:
     """Yield stored rows so that every edge comes at both of its ends."""
     for kind in graph.edge_types:
         ends = [(kind.src_type, kind.dst_type, graph.out_index)]
@@ -283,7 +283,7 @@ def _number_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
 
 
 def edges_of(
-    graph: Graph, kind: EdgeType, numbers: NodeNumbers
+    graph: GraphReader, kind: EdgeType, numbers: NodeNumbers
 ) -> tuple[Numbers, Numbers, Numbers | None]:
     """Return both ends of the training edges of a type, by number, and their relations.
 

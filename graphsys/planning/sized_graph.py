@@ -19,7 +19,7 @@ from graphsys.graph.file_columns import FileColumn
 from graphsys.storage.node_numbers import NodeNumbers
 
 if TYPE_CHECKING:
-    from graphsys.storage.reader import GraphReader as Graph
+    from graphsys.storage.reader import GraphReader
 
 NODE = "node"
 EDGE = EdgeType(NODE, "edge", NODE)
@@ -139,4 +139,4 @@ class SizedNumbers(NodeNumbers):
 def sized_topology(graph: SizedGraph) -> Topology:
     """Return a graph as algorithms see it, for their plans only."""
     numbers = SizedNumbers(graph.num_nodes)
-    return Topology(numbers, is_directed=True, graph=cast("Graph", graph))
+    return Topology(numbers, is_directed=True, graph=cast("GraphReader", graph))

@@ -21,7 +21,7 @@ from graphsys.planning.task import Outlook, Workload, index_bytes, store_bytes
 
 if TYPE_CHECKING:
     from graphsys.engine.execute.budget import MemoryPlan
-    from graphsys.storage.reader import GraphReader as Graph
+    from graphsys.storage.reader import GraphReader
 
 _STATE_BYTES: Final = 8
 _MOST_PLANNED: Final = 16
@@ -259,7 +259,7 @@ def _walked(task: Workload, config: Any) -> Any:
     graph = SizedGraph(
         int(task.num_nodes * share), max(int(task.num_edges * share**2), few**2), few
     )
-    own = cast("Graph", graph)
+    own = cast("GraphReader", graph)
     model = relation_sets(own, config)
     context = EmbeddingContext(
         path=Path.cwd(),

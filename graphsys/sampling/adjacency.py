@@ -12,7 +12,7 @@ from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import EdgeType
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows.row_table import INDICES, INDPTR, TIME, WEIGHT
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Side = Literal["in", "out"]
@@ -110,7 +110,9 @@ class PartitionedCsr:
         return values
 
 
-def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> PartitionedCsr:
+def rows_of(
+    graph: GraphReader, edge_type: EdgeType | str, side: Side = "in"
+) -> PartitionedCsr:
     """Return the rows of one end of an edge type's edges.
 
     Args:
@@ -151,7 +153,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Parti
 
 
 def message_rows(
-    graph: Graph, edge_types: Sequence[str] = (), *, reverse: bool = True
+    graph: GraphReader, edge_types: Sequence[str] = (), *, reverse: bool = True
 ) -> list[PartitionedCsr]:
     """Return the rows along which messages travel, relation by relation.
 

@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from graphsys.core.errors import ConfigError
 from graphsys.graph.csr import Csr
 from graphsys.sampling.adjacency import PartitionedCsr, address, message_rows
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 _AND_BACK = ":and_back"
 
 
 def metapath_rows(
-    graph: Graph, node_type: str, edge_types: Sequence[str] = ()
+    graph: GraphReader, node_type: str, edge_types: Sequence[str] = ()
 ) -> list[PartitionedCsr]:
     """Return the nodes of a type that share a neighbor, for each relation of the type.
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from graphsys.graph.csr import Csr
 from graphsys.sampling.adjacency import REVERSED, PartitionedCsr, address, message_rows
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 _BETWEEN = "/"
 
 
 def relation_rows(
-    graph: Graph, edge_types: Sequence[str] = (), *, reverse: bool = True
+    graph: GraphReader, edge_types: Sequence[str] = (), *, reverse: bool = True
 ) -> list[PartitionedCsr]:
     """Return the rows along which messages travel, each of one relation only.
 
@@ -43,7 +43,7 @@ def relation_name(rows_name: str) -> str:
     return rows_name.removesuffix(REVERSED)
 
 
-def relation_names(graph: Graph, edge_type: str) -> dict[str, int | None]:
+def relation_names(graph: GraphReader, edge_type: str) -> dict[str, int | None]:
     """Return the names of an edge type's relations, as rows have them, with their codes.
 
     The name of the edge type itself, without a code, where it has no relations.

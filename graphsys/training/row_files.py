@@ -18,7 +18,7 @@ from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.storage.output_file import new_files, require_writable
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.text_cells import cells
 
 SUFFIXES: Final = (
@@ -60,7 +60,7 @@ class RowSource(Protocol):
         graph: Whose nodes they are.
     """
 
-    graph: Graph
+    graph: GraphReader
 
     def rows(self, node_type: str, part: int) -> Any:
         """Return the rows of a partition: its slices are float32 ``[n, dim]``."""

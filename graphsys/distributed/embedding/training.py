@@ -40,7 +40,7 @@ from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.plan import Planner
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import writing
 from graphsys.training.checkpoint import require_disk
 from graphsys.training.report import report_of
@@ -49,7 +49,7 @@ _MOST_SERVERS = 64
 
 
 def train_embedding(
-    graph: Graph | str | os.PathLike[str],
+    graph: GraphReader | str | os.PathLike[str],
     config: EmbeddingConfig | None,
     out: str | Path,
     *,
@@ -207,7 +207,7 @@ class _Trained:
 
 
 def _refuse(
-    graph: Graph, config: EmbeddingConfig, memory: int | str | None, device: str
+    graph: GraphReader, config: EmbeddingConfig, memory: int | str | None, device: str
 ) -> None:
     """Refuse what workers cannot do.
 

@@ -12,7 +12,7 @@ from graphsys.embedding.data.schedule import Layout, Part
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.table_files import Table, TableFiles
 from graphsys.embedding.training.edge_sets import list_steps
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def layout_of(state: runs.EmbeddingRunState) -> Layout:
     return Layout(order=order["name"], order_capacity=order["capacity"])
 
 
-def context_of(graph: Graph, work: EmbeddingWork, path: Path) -> EmbeddingContext:
+def context_of(graph: GraphReader, work: EmbeddingWork, path: Path) -> EmbeddingContext:
     """Return the training of a worker, with the checkpoint that is in a folder."""
     model = relation_sets(graph, work.config)
     state = runs.read_state(path)

@@ -43,7 +43,7 @@ from graphsys.embedding.rows.table_files import Table, TableFiles
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.edge_sets import choose_edges, settled
 from graphsys.embedding.training.unit_log import UnitLog
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 
 class WorkerPartitions:
@@ -207,7 +207,7 @@ class EmbeddingWorker:
     ) -> None:
         self.name, self._locks = name, locks
         self.figures = WorkerFigures()
-        self._graph = Graph(work.graph)
+        self._graph = GraphReader(work.graph)
         self._log = LogLines()
         self._travel = RunFiles.of_worker(
             work.path, work.through, left_out=("rows/", "state/")

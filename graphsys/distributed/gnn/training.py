@@ -30,7 +30,7 @@ from graphsys.distributed.transport.connections import Address
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
 from graphsys.storage.objects.copies import location_of
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import is_staged
 from graphsys.training.report import TrainReport
@@ -40,7 +40,7 @@ _TOLD_S = 10.0
 
 
 def train_gnn(
-    graph: Graph | str | os.PathLike[str],
+    graph: GraphReader | str | os.PathLike[str],
     config: GnnConfig | None,
     out: str | Path,
     *,
@@ -163,7 +163,9 @@ def _reported(
     )
 
 
-def _refuse(graph: Graph, config: GnnConfig, memory: int | str | None, device: str) -> None:
+def _refuse(
+    graph: GraphReader, config: GnnConfig, memory: int | str | None, device: str
+) -> None:
     """Refuse what workers cannot do together.
 
     Raises:

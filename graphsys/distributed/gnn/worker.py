@@ -30,7 +30,7 @@ from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.features import DenseFeatures, FeatureTable
 from graphsys.sampling.multi_hop import HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ class LocalGraph:
         requests: Takes what arrives from the others.
     """
 
-    def __init__(self, graph: Graph, rank: int, num_workers: int) -> None:
+    def __init__(self, graph: GraphReader, rank: int, num_workers: int) -> None:
         self.rank, self.requests = rank, RequestChannel(rank, self._answer)
         self._cuts = {k: partition_cuts(graph, k, num_workers) for k in graph.node_types}
         self._bounds = {k: graph.offsets(k)[list(c)] for k, c in self._cuts.items()}
@@ -338,7 +338,7 @@ class GnnWorker:
         process_group.meet(self._store_of(meeting, work.workers))
         if work.local_workers:  # a machine's own name may lead nowhere
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        with Graph(work.graph) as graph:
+        with GraphReader(work.graph) as graph:
             owned = self._owned(graph, rank, meeting, work)
             files = RunFiles.of_worker(work.out, work.through)
             if rank and work.through:
@@ -372,7 +372,7 @@ class GnnWorker:
         return c10d.PrefixStore(meeting.key.hex(), store)
 
     def _owned(
-        self, graph: Graph, rank: int, meeting: Rendezvous, work: GnnWork
+        self, graph: GraphReader, rank: int, meeting: Rendezvous, work: GnnWork
     ) -> LocalGraph | None:
         """Return what this worker owns, if rows are read by their owners."""
         if work.config.sample_at != "owners":

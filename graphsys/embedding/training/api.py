@@ -43,7 +43,7 @@ from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.grouped.pair_view import Meetings, PairGraph, draw_meetings
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 from graphsys.training import checkpoint
 from graphsys.training.callbacks import Callback
@@ -53,7 +53,7 @@ _METER_S = 0.1  # seconds between looks at the memory
 
 
 def train(
-    graph: Graph | str | os.PathLike[str],
+    graph: GraphReader | str | os.PathLike[str],
     config: EmbeddingConfig | None,
     out: str | Path,
     *,
@@ -144,7 +144,9 @@ def train(
     return report_of(out, state)
 
 
-def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> EmbeddingContext:
+def open_context(
+    graph: GraphReader, config: EmbeddingConfig, out: Path
+) -> EmbeddingContext:
     """Return what will be trained, before there is a run.
 
     Raises:
@@ -175,12 +177,14 @@ def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> EmbeddingC
     )
 
 
-def _meetings_of(graph: Graph, config: EmbeddingConfig, epoch: int) -> dict[str, Meetings]:
+def _meetings_of(
+    graph: GraphReader, config: EmbeddingConfig, epoch: int
+) -> dict[str, Meetings]:
     rng = generator(config.seed, "groups of partitions", epoch)
     return draw_meetings(graph, config.partition_groups, rng)
 
 
-def _require_partitions(graph: Graph, num_groups: int) -> None:
+def _require_partitions(graph: GraphReader, num_groups: int) -> None:
     """Refuse groups that the partitions are too few for.
 
     Raises:
@@ -225,7 +229,7 @@ def last_checkpoint(out: Path, resume: bool) -> runs.EmbeddingRunState | None:
 
 
 def source_of(
-    graph: Graph,
+    graph: GraphReader,
     config: EmbeddingConfig,
     model: list[RelationSet],
     started: runs.EmbeddingRunState | None,
@@ -304,7 +308,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
 
 
 def open_state(
-    path: Path, graph: Graph, config: EmbeddingConfig, layout: Layout, *, resume: bool
+    path: Path, graph: GraphReader, config: EmbeddingConfig, layout: Layout, *, resume: bool
 ) -> runs.EmbeddingRunState:
     """Return the checkpoint to go on from; of a new run the first, which is committed.
 

@@ -21,11 +21,11 @@ from graphsys.embedding.model import RelationSet
 from graphsys.embedding.training.incremental import read_new_edges
 from graphsys.embedding.training.warm_start import with_inherited_rates
 from graphsys.storage.grouped.pair_view import PairGraph
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 
 def list_steps(
-    graph: Graph, model: list[RelationSet], config: EmbeddingConfig
+    graph: GraphReader, model: list[RelationSet], config: EmbeddingConfig
 ) -> list[BucketTask]:
     """List the buckets of one epoch: set by set, part by part, inside out.
 
@@ -130,7 +130,7 @@ def held_out_of(
 
 
 def _steps_of(
-    graph: Graph, model: list[RelationSet], chosen: EdgeSetConfig, number: int
+    graph: GraphReader, model: list[RelationSet], chosen: EdgeSetConfig, number: int
 ) -> list[BucketTask]:
     """List the buckets of one set, edge type by edge type, with all of their edges."""
     names = [relations.name for relations in model]

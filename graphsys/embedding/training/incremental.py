@@ -26,7 +26,7 @@ from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.run import EmbeddingRunState, find_file, read_array
 from graphsys.embedding.training.warm_start import origin_file
 from graphsys.storage.manifest import file_name
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 
 Ints = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ def fresh_file(edge_type: str, split: str, bucket: Bucket, serial: int) -> str:
     return f"fresh/{file_name(edge_type)}/{place}.{serial}.npy"
 
 
-def list_new_edges(context: EmbeddingContext, files: TableFiles, old: Graph) -> int:
+def list_new_edges(context: EmbeddingContext, files: TableFiles, old: GraphReader) -> int:
     """Write down which edges of every bucket are new.
 
     Args:
@@ -88,7 +88,9 @@ class KnownEdges:
         old: The earlier graph.
     """
 
-    def __init__(self, graph: Graph, edge_type: EdgeType, split: str, old: Graph) -> None:
+    def __init__(
+        self, graph: GraphReader, edge_type: EdgeType, split: str, old: GraphReader
+    ) -> None:
         self._old, self._split = old, split
         self._kind: EdgeType | None = None
         if edge_type in old.edge_types and split in old.splits(edge_type):

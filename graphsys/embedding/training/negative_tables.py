@@ -11,7 +11,7 @@ from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.negatives import Candidates, Pools, Sampler
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 Floats = npt.NDArray[np.float32]
 
@@ -94,7 +94,7 @@ def nothing_known() -> Known:
     )
 
 
-def require_sound(index: Csr, num_relations: int, name: str, graph: Graph) -> None:
+def require_sound(index: Csr, num_relations: int, name: str, graph: GraphReader) -> None:
     """Check what kernels trust: rows inside the index, relations that exist.
 
     Raises:

@@ -30,7 +30,7 @@ from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.negatives import Candidates, Sampler
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 Floats = npt.NDArray[np.float32]
 
@@ -62,7 +62,7 @@ class Negatives:
         config: The pools.
     """
 
-    def __init__(self, graph: Graph, config: EmbeddingConfig) -> None:
+    def __init__(self, graph: GraphReader, config: EmbeddingConfig) -> None:
         self._graph = graph
         self._config = config
         self._drawn = config.drawn_pools
@@ -250,7 +250,7 @@ class Negatives:
 
 
 def sampler_bytes(
-    graph: Graph, config: EmbeddingConfig, relations: RelationSet, step: BucketTask
+    graph: GraphReader, config: EmbeddingConfig, relations: RelationSet, step: BucketTask
 ) -> int:
     """Return what the tables of a bucket take at most; what is known stays mapped."""
     kind, drawn = relations.edge_type, config.drawn_pools

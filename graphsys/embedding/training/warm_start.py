@@ -27,7 +27,7 @@ from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.row_precision import to_stored
 from graphsys.embedding.rows.table_files import TableFiles, read_global
 from graphsys.storage.manifest import file_name
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -39,7 +39,7 @@ def origin_file(node_type: str, part: int, serial: int) -> str:
 
 
 def open_source(
-    config: EmbeddingConfig, graph: Graph, model: list[RelationSet]
+    config: EmbeddingConfig, graph: GraphReader, model: list[RelationSet]
 ) -> Embeddings:
     """Open the run that ``init_from`` names, and check that its parameters fit.
 
@@ -145,13 +145,17 @@ def warm_start(
     }
 
 
-def _trained_types(graph: Graph, model: list[RelationSet]) -> list[str]:
+def _trained_types(graph: GraphReader, model: list[RelationSet]) -> list[str]:
     used = {t for m in model for t in (m.edge_type.src_type, m.edge_type.dst_type)}
     return [name for name in graph.node_types if name in used]
 
 
 def _copy_rows(
-    files: TableFiles, graph: Graph, part: Part, old: Embeddings, config: EmbeddingConfig
+    files: TableFiles,
+    graph: GraphReader,
+    part: Part,
+    old: Embeddings,
+    config: EmbeddingConfig,
 ) -> Ints:
     """Fill one partition; return and keep the numbers of its nodes in the other graph."""
     node_type, number = part

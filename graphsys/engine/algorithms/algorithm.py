@@ -25,13 +25,13 @@ from graphsys.engine.program_run import ProgramRun, prepare_program
 from graphsys.engine.result import Result
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 _NATIVE = "graphsys.engine.algorithms."
 _PROGRAMS = "graphsys.engine.programs."
 _FOLLOWERS = "graphsys.engine.incremental."
 Parameters = ParamSpec("Parameters")
-GraphLike = Graph | Topology | str | os.PathLike[str] | Any
+GraphLike = GraphReader | Topology | str | os.PathLike[str] | Any
 
 
 class NativeOptions(TypedDict, total=False):
@@ -154,7 +154,7 @@ class Algorithm:
 
     def __call__(
         self,
-        graph: Graph | Topology | str | os.PathLike[str],
+        graph: GraphReader | Topology | str | os.PathLike[str],
         *,
         implementation: str | None = None,
         num_threads: int | None = None,
@@ -185,7 +185,7 @@ class Algorithm:
 
     def prepare(
         self,
-        graph: Graph | Topology | str | os.PathLike[str],
+        graph: GraphReader | Topology | str | os.PathLike[str],
         *,
         implementation: str | None = None,
         num_threads: int | None = None,

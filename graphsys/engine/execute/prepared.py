@@ -32,7 +32,7 @@ from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
 from graphsys.generated.modules import load_module
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class PreparedProgram:
 
 def prepare(
     program: VertexProgram | type[VertexProgram],
-    graph: Graph | Topology | str | os.PathLike[str],
+    graph: GraphReader | Topology | str | os.PathLike[str],
     *,
     memory: int | str | None = None,
     device: str = "cpu",

@@ -30,7 +30,7 @@ from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.rows.csr import append_rows
 from graphsys.kernels.cpu.rows.row_cuts import cut_rows
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 
 PIECE_BYTES = 32 << 20
 """How much is read ahead at a time; two pieces are ahead of the one in use."""
@@ -197,7 +197,9 @@ class StreamedBlocks:
             columns=columns,
         )
 
-    def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
+    def _sources(
+        self, graph: GraphReader, block: IndexBlock
+    ) -> tuple[tuple[int, int, int], ...]:
         kind = block.edge_type
         counts = graph.bucket_counts(kind)
         other = kind.dst_type if block.side == "out" else kind.src_type

@@ -43,7 +43,7 @@ from graphsys.gnn.training.plan import (
     make_plan,
 )
 from graphsys.gnn.training.trainer import GnnTrainer
-from graphsys.storage.reader import GraphReader as Graph
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
 from graphsys.training import checkpoint
 from graphsys.training.callbacks import Callback
@@ -53,7 +53,7 @@ _METER_S = 0.1  # seconds between looks at the memory
 
 
 def train(
-    graph: Graph | str | os.PathLike[str],
+    graph: GraphReader | str | os.PathLike[str],
     config: GnnConfig | None,
     out: str | Path,
     *,
@@ -150,7 +150,7 @@ def train(
 
 
 def build_context(
-    graph: Graph,
+    graph: GraphReader,
     config: GnnConfig,
     transfer: DeviceTransfer | None = None,
     *,
