@@ -272,7 +272,9 @@ def _train(
     progress = open_progress() if is_telling else SILENT
     model = library.__name__.rpartition(".")[2]
     with (
-        telling_what_is_kept(lambda: _kept(model, graph, out, how["resume"])),
+        telling_what_is_kept(
+            lambda: interrupted_training(model, graph, out, is_resuming=how["resume"])
+        ),
         run_target(out, cluster, how) as folder,
         graphsys.open(graph) as opened,
     ):
@@ -296,7 +298,7 @@ def _trainer(library: Any, cluster: str | None) -> Any:
     return partial(getattr(distributed, f"train_{name}"), cluster=where)
 
 
-def _kept(model: str, graph: Path, out: Path, is_resuming: bool) -> str:
+def interrupted_training(model: str, graph: Path, out: Path, *, is_resuming: bool) -> str:
     """Return what an interrupted training left, and how to go on."""
     from graphsys.core.errors import GraphsysError
     from graphsys.storage.runs.remote_checkpoint import settings_folder

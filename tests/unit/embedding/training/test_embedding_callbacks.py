@@ -3,11 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from graphsys.cli.train import interrupted_training
 from graphsys.core.progress import SILENT
 from graphsys.embedding import (
     Callback,
@@ -141,6 +143,16 @@ def test_a_run_that_a_callback_ended_is_complete_and_goes_on_to_the_same_bits(
     assert report.epochs == 4
     assert content(run) == content(tmp_path / "whole")
     assert runs.read_state(run).losses == runs.read_state(tmp_path / "whole").losses
+
+
+def test_an_interrupted_resume_of_such_a_run_says_how_to_go_on(
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+) -> None:
+    graph, run = make_ring(4), tmp_path / "run"
+    train(graph, ring_config, run, callbacks=[Ends(3)])
+    kept = partial(interrupted_training, "embedding", graph, run)
+    assert kept(is_resuming=True).endswith(f"train embedding {graph} -o {run} --resume")
+    assert kept(is_resuming=False).endswith("stays as it was; begin again")
 
 
 def test_a_run_ended_before_its_first_step_can_be_opened(
