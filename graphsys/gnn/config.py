@@ -243,6 +243,16 @@ class GnnConfig(Checked):
         0.5, "Chance of a walk to go back to its start after a step.",
         minimum=0, maximum=0.99, group="Sampling", applies="pinsage",
     )
+    p: float = option(
+        1.0, "Return parameter of node2vec: a walk goes back to the last node 1/p times as "
+        "often as to a common neighbor.",
+        above=0, group="Sampling", applies="positives = walks, gatne",
+    )
+    q: float = option(
+        1.0, "In-out parameter of node2vec: a walk goes to a node without an edge to the "
+        "last one 1/q times as often.",
+        above=0, group="Sampling", applies="positives = walks, gatne",
+    )
     window: int = option(
         2, "Most steps between two nodes of a walk that make a pair.",
         minimum=1, group="Sampling", applies="gatne",

@@ -67,12 +67,16 @@ class WalkPairs:
     seed: int
     path: list[PartitionedCsr]
     num_traversals: int
+    p: float = 1.0
+    q: float = 1.0
 
     def epoch(self, epoch: int) -> Ints:
         """Return a new pair for every node."""
         starts = np.flatnonzero(self.path[0].degrees() > 0)
         length = len(self.path) * self.num_traversals
-        visited = walk(self.path, starts, length, seed=self.seed, epoch=epoch)
+        visited = walk(
+            self.path, starts, length, p=self.p, q=self.q, seed=self.seed, epoch=epoch
+        )
         stops = visited[:, len(self.path) :: len(self.path)]
         rng = generator(self.seed, "stops", epoch)
         chosen = stops[np.arange(len(starts)), rng.integers(0, stops.shape[1], len(starts))]
@@ -110,7 +114,16 @@ def make_pairs(graph: GraphReader, config: GnnConfig) -> Pairs:
     path = [rows_of(graph, name, "in" if is_dst else "out")]
     if kind.src_type != kind.dst_type:
         path.append(rows_of(graph, name, "out" if is_dst else "in"))
-    return WalkPairs(name, node_type, node_type, config.seed, path, config.walk_length)
+    return WalkPairs(
+        name,
+        node_type,
+        node_type,
+        config.seed,
+        path,
+        config.walk_length,
+        p=config.p,
+        q=config.q,
+    )
 
 
 def read_pairs(

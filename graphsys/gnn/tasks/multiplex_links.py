@@ -106,6 +106,8 @@ class MultiplexLinks:
             walk_length=config.walk_length,
             window=config.window,
             seed=config.seed,
+            p=config.p,
+            q=config.q,
         )
         self._negatives = {name: _make_negatives(name, rows, config) for name in sizes}
 

@@ -25,6 +25,8 @@ class WalkWindows:
         walk_length: Steps of a walk.
         window: Steps between the two of a pair, at most; both are the first of one.
         seed: Of all draws.
+        p: Return parameter of node2vec.
+        q: In-out parameter of node2vec.
 
     An epoch starts one walk from every node along each relation that leads away from it. A
     relation within a node type is followed, and where it is directed also against its
@@ -36,6 +38,8 @@ class WalkWindows:
     walk_length: int
     window: int
     seed: int
+    p: float = 1.0
+    q: float = 1.0
 
     def __post_init__(self) -> None:
         backward = {(r.edge_type, relation_name(r.name), r.node_type): r for r in self.rows}
@@ -83,6 +87,8 @@ class WalkWindows:
                 path,
                 starts[starts[:, 0] == place, 1],
                 self.walk_length,
+                p=self.p,
+                q=self.q,
                 seed=self.seed,
                 epoch=epoch,
                 batch=batch * len(self._paths) + number,

@@ -1,9 +1,11 @@
 """PinSage's neighborhoods against exact visit probabilities; walks against networkx."""
 
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from graphsys.core.errors import ConfigError, UnknownNameError
@@ -12,6 +14,8 @@ from graphsys.sampling import ImportanceSampler, rows_of, walk
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import Store, in_matrix
+
+Floats = npt.NDArray[np.float64]
 
 
 @pytest.fixture
@@ -109,6 +113,60 @@ def test_walks_follow_edges_and_are_uniform(store: Store) -> None:
     first = np.bincount(walks[:, 1], minlength=60)[matrix[7].indices]
     assert np.abs(first / 4000 - 1 / matrix[7].nnz).max() < 0.03
     assert (walk([rows], np.full(4000, 7), 3, epoch=1) != walks).any()
+
+
+def second_order(matrix: Any, last: int, here: int, p: float, q: float) -> Floats:
+    """Return node2vec's chances of the step after ``last`` and ``here`` ``[N]``."""
+    follows = (matrix[here].toarray()[0] > 0).astype(float)
+    is_near = matrix[last].toarray()[0] > 0
+    weight = follows * np.where(is_near, 1.0, 1.0 / q)
+    weight[last] = follows[last] / p
+    return np.asarray(weight / weight.sum())
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.25, 4.0), (4.0, 0.5), (1e7, 1e7), (1e-9, 1.0)])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_walks_with_p_and_q_are_node2vecs(
+    store: Store, partitions: int, p: float, q: float
+) -> None:
+    graph = store(partitions)
+    rows, matrix = rows_of(graph, "edge", "out"), in_matrix(graph).T.tocsr()
+    walks = walk([rows], np.full(60_000, 7), 2, p=p, q=q)
+    assert (walk([rows], np.full(60_000, 7), 2, p=p, q=q) == walks).all()
+    for here in matrix[7].indices[:6]:
+        ends = walks[walks[:, 1] == here, 2]
+        if matrix[here].nnz == 0:
+            assert (ends == -1).all()
+            continue
+        expected = second_order(matrix, 7, int(here), p, q)
+        counts = np.bincount(ends, minlength=60)
+        assert not counts[expected == 0].any()
+        is_possible = expected * len(ends) > 5
+        difference = counts - expected * len(ends)
+        degrees = is_possible.sum()
+        statistic = (difference[is_possible] ** 2 / expected[is_possible]).sum() / len(ends)
+        assert statistic < degrees + 6 * np.sqrt(2 * degrees)  # chi square
+
+
+def test_on_a_metapath_only_the_last_node_is_special(boards: Graph) -> None:
+    to_board, to_pin = rows_of(boards, "holds"), rows_of(boards, "holds", "out")
+    pins = np.repeat(np.arange(30), 2000)
+    uniform, back, away = (
+        walk([to_board, to_pin], pins, 2, p=p, q=q)
+        for p, q in ((1.0, 1.0), (0.25, 1.0), (1.0, 0.25))
+    )
+    shares = []
+    for walks in (uniform, back, away):
+        arrived = walks[walks[:, 2] >= 0]
+        shares.append((arrived[:, 0] == arrived[:, 2]).mean())
+    # five pins a board: 1/5; four times as likely: 4/8; a fourth as likely: 1/17
+    assert np.allclose(shares, [1 / 5, 1 / 2, 1 / 17], atol=0.01)
+
+
+@pytest.mark.parametrize("name", ["p", "q"])
+def test_p_and_q_are_numbers_above_0(store: Store, name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{name}: got 0.0, expected a number > 0"):
+        walk([rows_of(store(1), "edge")], np.array([1]), 2, **{name: 0.0})
 
 
 def test_metapaths_change_between_types(boards: Graph) -> None:

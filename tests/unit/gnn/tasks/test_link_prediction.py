@@ -62,6 +62,15 @@ def pins(tmp_path: Path) -> Graph:
     return Graph(tmp_path / "pins")
 
 
+def test_p_keeps_pairs_of_walks_from_being_one_node_twice(pins: Graph) -> None:
+    found = []
+    for p in (1.0, 1e9, 1e-9):
+        config = config_of(model="pinsage", positives="walks", walk_length=1, p=p)
+        found.append(len(make_pairs(pins, config).epoch(0)))
+    on_boards = len(np.unique(read_pairs(pins, "holds")[:, 1]))
+    assert found[1] == on_boards > found[0] > found[2] == 0
+
+
 def test_ranks_are_those_of_plain_python(library: Graph) -> None:
     config = config_of()
     pairs = make_pairs(library, config)

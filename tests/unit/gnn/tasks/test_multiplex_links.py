@@ -89,6 +89,16 @@ def test_windows_are_those_of_plain_python(items: Graph) -> None:
     assert not (other == found).all()
 
 
+def test_p_keeps_walks_from_going_back(items: Graph) -> None:
+    returns = []
+    for p in (1.0, 1e9):
+        windows = build_context(items, config_of(walk_length=2, p=p)).task._windows
+        (found,) = windows.pairs(windows.starts(0), epoch=0, batch=0).values()
+        returns.append(int((found[:, 0] == found[:, 1]).sum()))
+    has_one = [sum(len(near) == 1 for near in lists) for lists in neighbors_of(items)]
+    assert returns[1] <= 2 * sum(has_one) < returns[0]  # dead ends are left by going back
+
+
 def test_walks_lead_to_another_type_and_back(tmp_path: Path) -> None:
     graph = shop_store(tmp_path / "shop")
     rows = relation_rows(graph)
