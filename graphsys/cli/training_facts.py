@@ -64,6 +64,8 @@ def with_unit(name: str, value: Any) -> Any:
         >>> with_unit("probed_read_bytes_per_second", 2.0**30)
         '1.0 GiB/s'
     """
+    if value is None:
+        return "not reached"
     if name.endswith("bytes_per_second"):
         return f"{format_bytes(value)}/s"
     if name.endswith("per_second"):

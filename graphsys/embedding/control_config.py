@@ -6,6 +6,7 @@ from typing import Literal
 
 from graphsys.core.config import Checked, option
 from graphsys.core.errors import ConfigError
+from graphsys.training.config import require_evaluations
 
 StopMetric = Literal["mrr", "mr", "hits@1", "hits@3", "hits@10", "held_out_loss"]
 
@@ -69,6 +70,14 @@ class ControlConfig(Checked):
         "mrr", "The validation metric that early stopping watches.",
         group="Evaluation", aliases=("stop_metric",),
     )
+    target: float | None = option(
+        None,
+        "Value of monitor; the report says how long the training took to reach it.",
+        group="Evaluation",
+    )
+    stop_at_target: bool = option(
+        False, "End the training when an evaluation has reached target.", group="Evaluation"
+    )
     patience: int = option(
         0,
         "End the training after so many evaluations without a better one, and keep the "
@@ -115,6 +124,12 @@ class ControlConfig(Checked):
             raise ConfigError(
                 f"patience: got monitor {self.monitor} and eval_every 0, expected "
                 "evaluations while training; set eval_every, or monitor=held_out_loss"
+            )
+        require_evaluations(self)
+        if self.target is not None and measures_loss:
+            raise ConfigError(
+                f"target: got {self.target} with monitor held_out_loss, expected a metric "
+                "of eval_every's evaluations; set monitor=mrr"
             )
         if self.eval_split == "held_out" and self.eval_every and not self.eval_fraction:
             raise ConfigError(

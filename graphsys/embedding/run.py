@@ -50,6 +50,7 @@ class EmbeddingRunState:
             follow in that order.
         serial: The last number given to a file; no name is ever given twice.
         seconds: Training time so far.
+        cpu_seconds: Processor time of it, of all threads; 0 on a cluster.
         num_edges: Edges trained so far.
         losses: Mean loss per edge of every completed epoch.
         loss_sum: Summed loss of the current epoch so far.
@@ -78,6 +79,7 @@ class EmbeddingRunState:
     first_units: list[int] = field(default_factory=list)
     serial: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     num_edges: int = 0
     losses: list[float] = field(default_factory=list)
     loss_sum: float = 0.0

@@ -374,6 +374,14 @@ class GnnConfig(Checked):
         "The validation metric that early stopping watches: the task's, or the loss.",
         group="Evaluation",
     )
+    target: float | None = option(
+        None,
+        "Value of monitor; the report says how long the training took to reach it.",
+        group="Evaluation",
+    )
+    stop_at_target: bool = option(
+        False, "End the training when an evaluation has reached target.", group="Evaluation"
+    )
     patience: int = option(
         0,
         "End the training after so many evaluations without a better one; 0: train all "

@@ -9,6 +9,7 @@ from typing import Any
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.part_specs import SAMPLERS, TASKS
+from graphsys.training.config import require_evaluations
 
 
 def check_together(config: Any) -> None:
@@ -22,6 +23,7 @@ def check_together(config: Any) -> None:
     _check_links(config)
     _check_sampler(config)
     _check_folds(config)
+    require_evaluations(config)
     if config.is_of_graphs:
         _check_graphs(config)
     if config.sample_at == "owners":

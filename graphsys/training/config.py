@@ -17,6 +17,26 @@ from graphsys.storage.runs.run_folder import RUN_NAME
 T = TypeVar("T")
 
 
+def require_evaluations(config: Any) -> None:
+    """Check that a target can be reached: that something is evaluated, and compared.
+
+    Args:
+        config: The settings of either trainer.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    if config.target is not None and not config.eval_every:
+        raise ConfigError(
+            f"target: got {config.target} and eval_every 0, expected evaluations while "
+            "training; set eval_every"
+        )
+    if config.stop_at_target and config.target is None:
+        raise ConfigError(
+            "stop_at_target: got true without target, expected a value to reach; set target"
+        )
+
+
 class ConfigLoader(Generic[T]):
     """Builds configs of a class from presets and files.
 

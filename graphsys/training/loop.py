@@ -88,6 +88,7 @@ class TrainingLoop(Training, ABC):
         """Do what follows an epoch; a kill before the next commit does it again."""
         metrics = self.evaluate()
         if metrics is not None:
+            self._time_target(metrics)
             self._call("on_evaluation", metrics)
         self._call("on_epoch_end")
 
@@ -114,6 +115,11 @@ class TrainingLoop(Training, ABC):
     @abstractmethod
     def position(self) -> tuple[int, int]:
         """Epochs completed, and steps of the next one."""
+
+    @property
+    @abstractmethod
+    def monitored(self) -> tuple[str, bool]:
+        """Name of the evaluations' metric that is watched, and whether lower is better."""
 
     @property
     @abstractmethod
@@ -153,6 +159,23 @@ class TrainingLoop(Training, ABC):
     @abstractmethod
     def finish(self) -> None:
         """Commit the run as complete."""
+
+    def _time_target(self, metrics: Mapping[str, Any]) -> None:
+        """Write down how long the target took, once an evaluation has reached it."""
+        target, found = self.config.target, self.state.metrics
+        if target is None or found.get("epochs_to_target") is not None:
+            return
+        name, is_lower_better = self.monitored
+        value = metrics[name]
+        is_reached = value <= target if is_lower_better else value >= target
+        found["epochs_to_target"] = self.epoch if is_reached else None
+        if not is_reached:
+            return
+        found["seconds_to_target"] = self.state.seconds
+        if self.state.cpu_seconds:  # that of a cluster's workers is not known
+            found["cpu_seconds_to_target"] = self.state.cpu_seconds
+        if self.config.stop_at_target:
+            self.stop()
 
     def _is_due(self) -> bool:
         since = time.monotonic() - self._saved_s

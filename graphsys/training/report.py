@@ -20,6 +20,8 @@ class TrainReport:
             evaluations while training (``valid_mrr``); of networks ``loss``,
             ``valid_loss`` and ``valid_accuracy`` of the best epoch, and seconds of
             sampling, gathering, forward, backward and step. Both have ``overlap_alpha``,
+            ``epochs_to_target``, ``seconds_to_target`` and ``cpu_seconds_to_target`` where
+            there is a ``target`` (None: not reached; training alone, without evaluations),
             bytes read and written, memory planned and reached; a dry run has the plan, and
             the time that it is estimated to take.
     """

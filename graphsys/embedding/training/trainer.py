@@ -86,6 +86,12 @@ class EmbeddingLoop(TrainingLoop):
         return self.state.epoch, self.state.unit
 
     @property
+    def monitored(self) -> tuple[str, bool]:
+        """Name of the evaluations' metric that is watched, and whether lower is better."""
+        name = self.config.monitor
+        return f"{self.config.eval_split}_{name}", name in _LOWER_IS_BETTER
+
+    @property
     def is_over(self) -> bool:
         """Whether all epochs are done, or early stopping has ended the training."""
         return self.state.epoch >= self.config.epochs or self.state.is_stopped
@@ -263,6 +269,7 @@ class EmbeddingTrainer(EmbeddingLoop):
         """Train the units of the current epoch that are left."""
         state, epoch = self.state, self.state.epoch
         self._clock_s = time.monotonic()  # evaluation is not training
+        cpu_clock = time.process_time()
         self._begin_epoch(epoch)
         progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
         schedule = self.schedule.epoch(epoch)
@@ -275,6 +282,9 @@ class EmbeddingTrainer(EmbeddingLoop):
             now = time.monotonic()
             state.seconds += now - self._clock_s
             self._clock_s = now
+            now_cpu = time.process_time()
+            state.cpu_seconds += now_cpu - cpu_clock
+            cpu_clock = now_cpu
             state.unit = number + 1
             num_edges = sum(bucket.num_edges for bucket in trained)
             loss = sum(float(bucket.losses.sum()) for bucket in trained)

@@ -92,6 +92,13 @@ class GnnTrainer(TrainingLoop):
         return self.state.epoch, self.state.batch
 
     @property
+    def monitored(self) -> tuple[str, bool]:
+        """Name of the evaluations' metric that is watched, and whether lower is better."""
+        is_loss = self.config.monitor == "loss"
+        name = "loss" if is_loss else self.context.task.metric
+        return f"{self.config.eval_split}_{name}", is_loss
+
+    @property
     def is_over(self) -> bool:
         """Whether all epochs are done, or evaluations get no better."""
         state, patience = self.state, self.config.patience

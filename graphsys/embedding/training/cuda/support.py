@@ -47,6 +47,8 @@ _KNOWN: Final = {
     "preserve_every",
     "eval_fraction",
     "patience",
+    "target",
+    "stop_at_target",
     "monitor",
     "min_improvement",
     "init_from",
