@@ -19,6 +19,7 @@ import graphsys as gs
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.progress import SILENT
 from graphsys.distributed import cluster, group
+from graphsys.distributed import ray as ray_calls
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.group import MAX_RESTARTS
 from graphsys.distributed.run import ClusterResult, ClusterRun
@@ -362,7 +363,7 @@ def test_edges_in_memory_two_connections_and_too_few_processors_are_refused(
 
 
 def test_another_ones_ray_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster.ray, "is_connected", lambda: True)
+    monkeypatch.setattr(ray_calls, "is_connected", lambda: True)
     refused = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
     with refused, connected(Cluster.parse("local:1")):
         pass
@@ -372,13 +373,13 @@ def test_runs_within_an_open_cluster_use_it(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = gs.algorithms.wcc(str(store)).table
-    starts, start = list[int](), cluster.ray.start_here
+    starts, start = list[int](), ray_calls.start_here
 
     def counted(num_processors: int, *arguments: Any) -> None:
         starts.append(num_processors)
         start(num_processors, *arguments)
 
-    monkeypatch.setattr(cluster.ray, "start_here", counted)
+    monkeypatch.setattr(ray_calls, "start_here", counted)
     with connected(Cluster.parse("local:2")) as workers:
         assert workers == 2
         for where in ("local:2", "local:1", "local:2"):

@@ -163,10 +163,12 @@ def test_on_a_metapath_only_the_last_node_is_special(boards: Graph) -> None:
     assert np.allclose(shares, [1 / 5, 1 / 2, 1 / 17], atol=0.01)
 
 
-@pytest.mark.parametrize("name", ["p", "q"])
-def test_p_and_q_are_numbers_above_0(store: Store, name: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{name}: got 0.0, expected a number > 0"):
-        walk([rows_of(store(1), "edge")], np.array([1]), 2, **{name: 0.0})
+def test_p_and_q_are_numbers_above_0(store: Store) -> None:
+    rows, starts = [rows_of(store(1), "edge")], np.array([1])
+    with pytest.raises(ConfigError, match=r"p: got 0.0, expected a number > 0"):
+        walk(rows, starts, 2, p=0.0)
+    with pytest.raises(ConfigError, match=r"q: got inf, expected a number > 0"):
+        walk(rows, starts, 2, q=np.inf)
 
 
 def test_metapaths_change_between_types(boards: Graph) -> None:

@@ -150,8 +150,10 @@ def test_an_interrupted_resume_of_such_a_run_says_how_to_go_on(
 ) -> None:
     graph, run = make_ring(4), tmp_path / "run"
     train(graph, ring_config, run, callbacks=[Ends(3)])
-    kept = partial(interrupted_training, "embedding", graph, run)
-    assert kept(is_resuming=True).endswith(f"train embedding {graph} -o {run} --resume")
+    kept = partial(interrupted_training, "embedding", graph.path, run)
+    assert kept(is_resuming=True).endswith(
+        f"train embedding {graph.path} -o {run} --resume"
+    )
     assert kept(is_resuming=False).endswith("stays as it was; begin again")
 
 

@@ -92,7 +92,8 @@ def test_windows_are_those_of_plain_python(items: Graph) -> None:
 def test_p_keeps_walks_from_going_back(items: Graph) -> None:
     returns = []
     for p in (1.0, 1e9):
-        windows = build_context(items, config_of(walk_length=2, p=p)).task._windows
+        task: Any = build_context(items, config_of(walk_length=2, p=p)).task
+        windows = task._windows
         (found,) = windows.pairs(windows.starts(0), epoch=0, batch=0).values()
         returns.append(int((found[:, 0] == found[:, 1]).sum()))
     has_one = [sum(len(near) == 1 for near in lists) for lists in neighbors_of(items)]
