@@ -167,6 +167,11 @@ def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...
     first = lines[0]
     where, found = f"{file.name}:{first.number}", len(first.fields)
     hint = _HEADER_HINT.format(line=first.number)
+    if found < 2 and _is_set_of_graphs(lines):
+        raise InputError(
+            f"{where}: found {show(first.text)} above what looks like many small graphs, a "
+            "line NODES LABEL and a line a node each; pass --format gin"
+        )
     if found < 2:
         raise InputError(
             f"{where}: found 1 column, expected at least 2 (src dst): "
@@ -214,6 +219,16 @@ def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...
             f"columns with --columns src,dst,NAME{hint}"
         )
     return ("src", "dst", "weight")[:found]
+
+
+def _is_set_of_graphs(lines: Sequence[DataLine]) -> bool:
+    """Whether a count, and then a graph as GIN's authors write one, is what lines have."""
+    fields = [line.fields for line in lines]
+    are_numbers = all(field.lstrip(b"-").isdigit() for row in fields for field in row)
+    if len(fields) < 3 or len(fields[1]) != 2 or not are_numbers:
+        return False
+    nodes = fields[2 : 2 + int(fields[1][0])]
+    return all(len(row) >= 2 and int(row[1]) == len(row) - 2 for row in nodes)
 
 
 def numbered_names(found: int) -> str:

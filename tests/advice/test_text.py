@@ -64,6 +64,12 @@ CASES = {
         r"pass (--format adjacency)",
         expected={"num_nodes": 4, "num_edges": 6},
     ),
+    "many small graphs": of_file(
+        "2\n3 0\n5 2 1 2\n5 2 0 2\n5 2 0 1\n3 1\n5 1 1\n6 2 0 2\n5 1 1\n",
+        LISTS,
+        r"a line a node each; pass (--format gin)",
+        expected={"num_nodes": 8, "num_edges": 5},  # two of the nodes are the graphs
+    ),
     "a header": of_file(
         "src dst weight\n1 2 5\n2 3 5\n",
         LISTS,
