@@ -24,6 +24,7 @@ SAVERS = {
     "bench/run bsp_workers": ("--save",),
     "bench/run embedding_workers": ("--save",),
     "bench/run gnn_workers": ("--save",),
+    "bench/run graph_classes": ("--save",),
     "bench/run network_evaluation": ("--save",),
     "bench/run parameter_servers": ("--save",),
     "bench/run neighbor_cache": ("--save",),
