@@ -54,7 +54,8 @@ class GraphBatches(MessageGraph):
         if not self._members:
             raise ConfigError(
                 f"task {config.task}: no node type of {graph.path} has a column "
-                f"{GRAPH_ID!r} with the id of the {node_type!r} it is of; ingest one"
+                f"{GRAPH_ID!r}, expected one with the id of the {node_type!r} that a node "
+                "is of; ingest it"
             )
         graph_of = {kind: _graphs_of(graph, kind, node_type) for kind in self._members}
         self.rows = tuple(rows for rows in self.rows if self._is_within(rows, node_type))
