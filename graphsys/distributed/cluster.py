@@ -5,6 +5,7 @@ import fcntl
 import os
 import socket
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ _STORE_BYTES = 200 << 20
 _FOLDER = "graphsys-ray-"
 _MOST_LOCAL = 64
 _CONNECT_S = 10
-_open: list[tuple["Cluster", int]] = []
-"""The cluster that this process has, and its workers, while :func:`connected` lasts."""
+_LOCK = threading.Lock()
+_open: "list[_OpenCluster]" = []
+"""The cluster that this process has, while anyone is within :func:`connected`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,37 @@ def connected(cluster: Cluster) -> Iterator[int]:
         ...     distributed.train_embedding("graph", config, "rows", cluster=two)
         ...     distributed.evaluate("rows", cluster=two)
     """
-    if _open:
-        yield _share_of(cluster)
-        return
+    with _LOCK:
+        if not _open:
+            stack = contextlib.ExitStack()
+            workers = stack.enter_context(_running(cluster))
+            _open.append(_OpenCluster(cluster, workers, stack))
+        opened = _open[0]
+        workers = _share_of(opened, cluster)
+        opened.users += 1
+    try:
+        yield workers
+    finally:
+        with _LOCK:  # other threads may be within: the last one leaves
+            opened.users -= 1
+            if not opened.users:
+                _open.clear()
+                opened.stack.close()
+
+
+@dataclass
+class _OpenCluster:
+    """A cluster, its workers, what ends it, and how many contexts use it."""
+
+    cluster: Cluster
+    workers: int
+    stack: contextlib.ExitStack
+    users: int = 0
+
+
+@contextmanager
+def _running(cluster: Cluster) -> Iterator[int]:
+    """Start Ray or connect to it, and leave it with the context; see :func:`connected`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if ray.is_connected():
@@ -105,31 +135,28 @@ def connected(cluster: Cluster) -> Iterator[int]:
             folder, lock = _own_folder()
             with _starting():
                 ray.start_here(cluster.local_workers, _STORE_BYTES, str(folder))
-            workers = cluster.local_workers
+            yield cluster.local_workers
         else:
-            workers = _connect(cluster.address)
-        _open.append((cluster, workers))
-        yield workers
+            yield _connect(cluster.address)
     finally:
-        _open.clear()
         ray.leave()
         if folder is not None:
             ownership.remove_folder(folder)
             os.close(lock)
 
 
-def _share_of(cluster: Cluster) -> int:
+def _share_of(opened: _OpenCluster, cluster: Cluster) -> int:
     """Return the workers that a run on a cluster has of the one that is open.
 
     Raises:
         ConfigError: Another one is open, or one of fewer workers.
     """
-    opened, workers = _open[-1]
-    if cluster == opened:
-        return workers
-    if opened.local_workers and 1 <= cluster.local_workers <= workers:
+    if cluster == opened.cluster:
+        return opened.workers
+    if opened.cluster.local_workers and 1 <= cluster.local_workers <= opened.workers:
         return cluster.local_workers
-    given, has = (it.address or f"local:{it.local_workers}" for it in (cluster, opened))
+    both = (cluster, opened.cluster)
+    given, has = (it.address or f"local:{it.local_workers}" for it in both)
     raise ConfigError(
         f"this process has the cluster {has} open and cannot open {given} beside it; "
         "name that one, or leave it first"

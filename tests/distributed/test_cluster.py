@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +391,24 @@ def test_runs_within_an_open_cluster_use_it(
     with connected(Cluster.parse("local:1")):
         pass
     assert starts == [2, 1]
+
+
+def test_who_leaves_an_open_cluster_last_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    for name in ("is_connected", "keep_off_stdout"):
+        monkeypatch.setattr(ray_calls, name, lambda: False)
+    monkeypatch.setattr(ray_calls, "start_here", lambda *_: calls.append("start"))
+    monkeypatch.setattr(ray_calls, "leave", lambda: calls.append("leave"))
+    two, first, second = Cluster.parse("local:2"), ExitStack(), ExitStack()
+    first.enter_context(connected(two))
+    second.enter_context(connected(two))  # as another thread does meanwhile
+    first.close()
+    assert calls == ["start"]
+    second.close()
+    assert calls == ["start", "leave"]
+    with pytest.raises(ZeroDivisionError), connected(two):
+        _ = 1 / 0
+    assert calls == ["start", "leave"] * 2
 
 
 def test_mail_is_kept_once_and_waited_for_with_a_limit() -> None:
