@@ -23,8 +23,6 @@ from graphsys.embedding.model import RelationSet
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
     from graphsys.kernels.cpu.embedding.chunk import Edges
 
-_ASKS_SRC, _ASKS_DST = 1, 2  # as kernels/cpu/embedding/chunk has them
-
 Part = tuple[str, int]
 T = TypeVar("T", bound=np.generic)
 
@@ -216,6 +214,8 @@ def cut_bucket(
         chosen: Positions of the edges to be trained, ``[T]``, shuffled in place; all by
             default.
     """
+    from graphsys.kernels.cpu.embedding.chunk import ASKS_DST, ASKS_SRC, Edges
+
     rng = generator(config.seed, "shuffle", *keys)
     order = np.arange(len(src), dtype=np.uint32) if chosen is None else chosen
     rng.shuffle(order)
@@ -230,7 +230,7 @@ def cut_bucket(
         groups = asks_src.astype(np.uint32) * num_groups
         groups += group[order] if num_groups > 1 else 0
         order, chunks, kinds = _cut_by_group(order, groups, 2 * num_groups, size, rng)
-        asked = np.where(kinds >= num_groups, _ASKS_SRC, _ASKS_DST).astype(np.uint8)
+        asked = np.where(kinds >= num_groups, ASKS_SRC, ASKS_DST).astype(np.uint8)
     elif num_groups == 1:
         begins = np.arange(0, len(order), size, dtype=np.int64)
         chunks = np.stack([begins, np.minimum(begins + size, len(order))], axis=1)
@@ -238,8 +238,6 @@ def cut_bucket(
         order, chunks, _ = _cut_by_group(order, group[order], num_groups, size, rng)
     stride = max(1, config.batch_size // size)
     batches = np.append(np.arange(0, len(chunks), stride), len(chunks)).astype(np.int64)
-    from graphsys.kernels.cpu.embedding.chunk import Edges
-
     return Edges(
         src=_frozen(src),
         dst=_frozen(dst),
