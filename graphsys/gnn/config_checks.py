@@ -178,8 +178,8 @@ def _check_folds(config: Any) -> None:
         raise ConfigError("folds: got 1, expected at least 2, or 0 for none")
     if config.fold >= max(config.folds, 1):
         raise ConfigError(
-            f"fold: got {config.fold} of {config.folds} folds, expected one from 0 on and "
-            "below folds"
+            f"fold: got {config.fold} of {config.folds} folds, expected 0 to "
+            f"{max(config.folds - 1, 0)}"
         )
 
 
