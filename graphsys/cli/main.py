@@ -31,6 +31,7 @@ from graphsys.cli import (
     run,
     split,
     train,
+    tune,
     verify,
 )
 from graphsys.cli.console import (
@@ -126,6 +127,7 @@ for _panel, _name, _verb, _epilog in (
     app.command(_name, cls=_kind, epilog=_epilog, rich_help_panel=_panel)(_verb)
 app.add_typer(by_options.app, name="mine", rich_help_panel="Algorithms")
 app.add_typer(train.app, name="train", rich_help_panel="Embeddings")
+app.command("tune", cls=Verb, epilog=tune.EPILOG, rich_help_panel="Embeddings")(tune.tune)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -63,6 +63,11 @@ class Training:
         return dict(self.state.metrics)
 
     @property
+    def monitored(self) -> tuple[str, bool]:
+        """Name of the evaluations' metric that is watched, and whether lower is better."""
+        raise NotImplementedError
+
+    @property
     def curves(self) -> dict[str, float]:
         """Numbers of the last epoch, by name."""
         return {}

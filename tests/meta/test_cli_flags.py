@@ -50,6 +50,8 @@ FLAGS = {
     "--memory --out --overwrite --preset --resume --set --settings",
     "graphsys train gnn": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",
+    "graphsys tune": "GRAPH --config --device --dry-run --help --json --memory --minutes "
+    "--out --overwrite --resume --seed --trials",
     "graphsys evaluate": "RUN --candidates --cluster --draw --help --json --memory "
     "--queries --seed --split",
     "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --node-type "

@@ -23,6 +23,7 @@ from graphsys.core.config.values import REQUIRED as REQUIRED
 from graphsys.core.config.values import Checked as Checked
 from graphsys.core.config.values import aliases_of as aliases_of
 from graphsys.core.config.values import build, renamed
+from graphsys.core.config.values import check_settings as check_settings
 from graphsys.core.errors import ConfigError
 from graphsys.core.plain_files import read_plain
 
@@ -177,13 +178,42 @@ def to_toml(config: Any) -> str:
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """List where two nested mappings differ, as ``path: old -> new``, sorted by path."""
-    flat_old, flat_new = dict(_flatten(old, ())), dict(_flatten(new, ()))
+    flat_old, flat_new = (
+        {".".join(at): it for at, it in _flatten(mapping)} for mapping in (old, new)
+    )
     lines = []
     for path in sorted(flat_old.keys() | flat_new.keys()):
         before, after = flat_old.get(path, "unset"), flat_new.get(path, "unset")
         if before != after:
             lines.append(f"{path}: {before} -> {after}")
     return lines
+
+
+def settings_by_key(
+    mapping: Mapping[str, Any],
+    is_value: Callable[[Mapping[str, Any]], bool] = lambda table: False,
+) -> Mapped:
+    """Return the settings in nested tables by the keys that overrides have.
+
+    Args:
+        mapping: The tables.
+        is_value: Tells of a table that it is the value of a setting.
+
+    Examples:
+        >>> settings_by_key({"dim": 2, "relations": {"*": {"weight": 3}}})
+        {'dim': 2, 'relations."*".weight': 3}
+    """
+    return {".".join(map(_toml_key, at)): it for at, it in _flatten(mapping, (), is_value)}
+
+
+def as_overrides(settings: Mapping[str, Any]) -> list[str]:
+    """Write settings by key as :func:`apply_overrides` takes them.
+
+    Examples:
+        >>> as_overrides({"dim": 2, "fanouts": [5, 10], "loss": "softmax"})
+        ['dim=2', 'fanouts=[5, 10]', 'loss="softmax"']
+    """
+    return [f"{key}={_toml_value(value)}" for key, value in settings.items()]
 
 
 def _parse_setting(setting: str) -> Mapped:
@@ -225,13 +255,15 @@ def _plain(value: Any) -> Any:
 
 
 def _flatten(
-    mapping: Mapping[str, Any], path: tuple[str, ...]
-) -> Iterable[tuple[str, Any]]:
+    mapping: Mapping[str, Any],
+    path: tuple[str, ...] = (),
+    is_value: Callable[[Mapping[str, Any]], bool] = lambda table: False,
+) -> Iterable[tuple[tuple[str, ...], Any]]:
     for key, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, (*path, key))
+        if isinstance(value, Mapping) and not is_value(value):
+            yield from _flatten(value, (*path, key), is_value)
         else:
-            yield ".".join((*path, key)), value
+            yield (*path, key), value
 
 
 def _write_table(table: Mapped, path: tuple[str, ...], lines: list[str]) -> None:

@@ -76,6 +76,25 @@ def build(cls: type, mapping: Any, where: str, path: tuple[str, ...] = ()) -> An
     return cls(**values)
 
 
+def check_settings(cls: type, mapping: Mapping[str, Any], where: str) -> None:
+    """Check some settings of a config class one by one, not whether they go together.
+
+    Args:
+        cls: The config class.
+        mapping: The settings.
+        where: What to begin errors with.
+
+    Raises:
+        ConfigError: An unknown key, a wrong type or a value out of range.
+    """
+    hints = typing.get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for key, value in mapping.items():
+        if key not in fields:
+            raise ConfigError(f"{where}unknown key {key!r}; {_nearest(cls, key)}")
+        _convert(value, hints[key], fields[key].metadata, where, (key,))
+
+
 def _nearest(cls: type, key: str) -> str:
     """Say which key may be meant, also by a name it once had, and what it is for."""
     fields = {field.name: field for field in dataclasses.fields(cls)}

@@ -1,0 +1,587 @@
+"""The search: a trial is a training, and the best on the valid split is written as TOML.
+
+Optuna draws the settings of each trial from what those before it were worth (Bergstra et
+al., "Algorithms for hyper-parameter optimization", NeurIPS 2011), and ends trials that are
+worse than the median of the others after as many epochs.
+
+The output folder has Optuna's journal, which dashboards read, and ``best.toml``. A trial is
+in the journal once it has ended. What a kill leaves of one is forgotten, and the next call
+draws the same: draws depend on the seed and on the trials before alone.
+"""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from graphsys.core import ownership
+from graphsys.core.config import difference, to_toml
+from graphsys.core.deps import require
+from graphsys.core.errors import (
+    BudgetError,
+    ConfigError,
+    CorruptStoreError,
+    OutputExistsError,
+    TrainingFailedError,
+)
+from graphsys.core.plain_files import read_plain
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.rng import draw_key
+from graphsys.datasets.temporary import GraphLike, stored_graph
+from graphsys.storage.folder_kinds import RUN_NAME, require_outside
+from graphsys.storage.locks import LOCK_NAME, WriterLock
+from graphsys.storage.reader import GraphReader
+from graphsys.storage.runs.run_folder import describe_graph, write_durably
+from graphsys.storage.runs.run_replacement import part_of
+from graphsys.storage.transaction import disk_errors
+from graphsys.training.callbacks import Callback, Training
+from graphsys.tuning.search import Search, read_search
+
+JOURNAL: Final = "trials.journal"
+BEST: Final = "best.toml"
+TRIAL: Final = "trial"
+"""The run of the trial under way, in the output folder."""
+USUAL_TRIALS: Final = 20
+_STARTUP: Final = 10
+"""Trials that are drawn at random, before there is something to learn from."""
+_UNPRUNED: Final = 4
+"""Trials that are trained to their end, before others are compared with them."""
+_MOST_FAILED: Final = 5
+_MOST_DRAWS: Final = 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TuneReport:
+    """What a search found.
+
+    Attributes:
+        out: Its folder.
+        metric: What trials are compared by, such as ``valid_mrr``; "" if none ended.
+        is_lower_better: Whether the best trial has the lowest value.
+        trials: Trials that ended, over all calls.
+        pruned: How many of them were ended early.
+        failed: How many could not be trained.
+        seconds: What they took, over all calls.
+        best: ``trial``, ``value``, ``epochs`` and ``settings`` of the best one; None where
+            none was trained to its end.
+        table: Every trial: the same, and ``state``: complete, pruned or failed.
+        plan: Of a dry run: what the first trial would take, and all of them.
+    """
+
+    out: Path
+    metric: str = ""
+    is_lower_better: bool = False
+    trials: int = 0
+    pruned: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    best: Mapping[str, Any] | None = None
+    table: tuple[Mapping[str, Any], ...] = ()
+    plan: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def config(self) -> Path:
+        """The settings of the best trial, which ``--config`` of a training takes."""
+        return self.out / BEST
+
+
+def tune(
+    graph: GraphLike,
+    search: Mapping[str, Any] | str | Path | None,
+    out: str | Path,
+    *,
+    trials: int | None = None,
+    minutes: float | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    memory: int | str | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> TuneReport:
+    """Search settings of a training, and write the best ones as TOML.
+
+    Args:
+        graph: What is trained on.
+        search: What is searched: a TOML file, or what one says (``graphsys/tuning/
+            README.md``). None for ``resume``: what the search was begun with.
+        out: Folder of the search.
+        trials: Trials in all, over all calls; 20 by default, without end with ``minutes``.
+        minutes: No trial is begun after so many.
+        seed: Seed of all draws; 0 by default, and that of the search for ``resume``.
+        resume: Go on with the search in ``out``.
+        overwrite: Replace the search in ``out``, once a trial of the new one has ended.
+        dry_run: Only plan the first trial; write nothing.
+        memory: As for ``train``.
+        device: As for ``train``.
+        progress: Receives a trial per stage.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ConfigError: The search is wrong, another one than ``resume`` goes on with, or none
+            of its trials can be trained.
+        MissingDependencyError: Optuna is not installed.
+        OutputExistsError: ``out`` exists.
+        StoreBusyError: Another search writes to ``out``.
+        CorruptStoreError: The journal is damaged.
+    """
+    require("optuna", extra="tune")
+    out, reader = Path(out), stored_graph(graph)
+    given = None if search is None else read_search(search)
+    if given is None and (dry_run or not resume):
+        raise ConfigError("got no settings to search, expected a file; add --config FILE")
+    if trials is None and minutes is None:
+        trials = USUAL_TRIALS
+    ends_s = float("inf") if minutes is None else time.monotonic() + 60 * minutes
+    how = {"memory": memory, "device": device}
+    if dry_run and given is not None:
+        return _planned(out, reader, given, seed or 0, trials, how)
+    with _writing(out, resume=resume, overwrite=overwrite), _quiet_optuna():
+        journal = _Journal(out, reader, given, seed, resume=resume)
+        with journal.removed_if_empty():
+            while trials is None or len(journal.ended) < trials:
+                if time.monotonic() >= ends_s or not _run_trial(journal, how, progress):
+                    break
+            journal.require_success()
+        progress.close()
+        return journal.report()
+
+
+def _run_trial(journal: "_Journal", how: Mapping[str, Any], progress: Progress) -> bool:
+    """Train with new settings, and write down what they are worth.
+
+    Args:
+        journal: The search.
+        how: Further arguments of ``train``.
+        progress: Receives the trial as a stage.
+
+    Returns:
+        Whether there were settings that no trial had.
+    """
+    from optuna.trial import TrialState
+
+    search, number = journal.search, len(journal.ended) + 1
+    trial, drawn = journal.draw()
+    if trial is None:
+        return False
+    watch, began = _Watch(trial, prune=search.prune, progress=progress), time.monotonic()
+    run = journal.out / TRIAL
+    try:
+        config = search.config_of(drawn)
+        progress.stage(f"trial {number}", config.epochs, "epochs")
+        _remove_run(run)
+        search.library.train(journal.graph, config, run, callbacks=[watch], **how)
+        value = watch.value(config, is_lower_better=search.is_lower_better)
+    except (ConfigError, TrainingFailedError, BudgetError) as err:
+        trial.set_user_attr("error", str(err))
+        journal.study.tell(trial, state=TrialState.FAIL)
+    else:
+        facts = {"metric": watch.metric, "epochs": watch.epochs}
+        for name, fact in {**facts, "seconds": time.monotonic() - began}.items():
+            trial.set_user_attr(name, fact)
+        if watch.is_pruned:
+            journal.study.tell(trial, state=TrialState.PRUNED)
+        else:
+            journal.study.tell(trial, value)
+    finally:
+        _remove_run(run)
+    journal.write_best()
+    if len(journal.ended) == _MOST_FAILED:
+        journal.require_success()
+    return True
+
+
+class _Watch(Callback):
+    """Tells Optuna what evaluations found, and ends a training that it would prune.
+
+    Args:
+        trial: Optuna's.
+        prune: Whether to end any.
+        progress: Receives epochs.
+    """
+
+    def __init__(self, trial: Any, *, prune: bool, progress: Progress) -> None:
+        self._trial, self._prunes, self._progress = trial, prune, progress
+        self._values: list[float] = []
+        self.metric, self.epochs, self.is_pruned = "", 0, False
+
+    def on_evaluation(self, training: Training, metrics: Mapping[str, Any]) -> None:
+        """Tell the value; ask whether the others were better after as many epochs."""
+        self.metric = training.monitored[0]
+        value = float(metrics[self.metric])
+        self._values.append(value)
+        self._trial.report(value, training.epoch)
+        if self._prunes and self._trial.should_prune():
+            self.is_pruned = True
+            training.stop()
+
+    def on_epoch_end(self, training: Training) -> None:
+        """Count the epoch."""
+        self.epochs = training.epoch
+        last = {self.metric: self._values[-1]} if self._values else {}
+        self._progress.advance(1, **last)
+
+    def value(self, config: Any, *, is_lower_better: bool) -> float:
+        """Return what the trial is worth: its best evaluation, if its run keeps that.
+
+        Args:
+            config: The settings.
+            is_lower_better: How the best is found.
+
+        Raises:
+            TrainingFailedError: It is not a number.
+        """
+        has_best = getattr(config, "keep", "") == "best" or (
+            not hasattr(config, "keep") and config.patience > 0
+        )
+        choose = min if is_lower_better else max
+        found = choose(self._values) if has_best else self._values[-1]
+        if found != found:
+            raise TrainingFailedError(f"{self.metric} is not a number")
+        return found
+
+
+class _Journal:
+    """A search on disk: what it is about, and its trials.
+
+    Several may be in one journal, the last one being meant: one that replaces another is
+    begun beside it, and the other goes with its first complete trial.
+
+    Args:
+        out: The folder, which this process holds.
+        graph: What is trained on.
+        given: What to search; None for what is written there.
+        seed: Seed of all draws; None for that of the search.
+        resume: Whether to go on with the last one.
+
+    Raises:
+        ConfigError: It goes on as another one than it was begun.
+        CorruptStoreError: The journal cannot be read.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        graph: GraphReader,
+        given: Search | None,
+        seed: int | None,
+        *,
+        resume: bool,
+    ) -> None:
+        import optuna
+
+        self.out, self.graph = out, graph
+        self._storage = _storage_of(out / JOURNAL)
+        there = optuna.get_all_study_summaries(self._storage, include_best_trial=False)
+        begun = [it.study_name for it in there if "search" in it.user_attrs]
+        if resume and begun:
+            self.name = begun[-1]
+        elif given is None:
+            raise ConfigError(f"{out} holds no search to go on with; add --config FILE")
+        else:
+            numbers = [int(it.study_name.rpartition("-")[2]) for it in there]
+            self.name = f"search-{1 + max(numbers, default=0)}"
+            self._create(given, seed or 0)
+        self._others = [it.study_name for it in there if it.study_name != self.name]
+        self.study = optuna.load_study(
+            study_name=self.name,
+            storage=self._storage,
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
+        )
+        said = self.study.user_attrs
+        self.search, self.seed = Search.of_mapping(said["search"]), int(said["seed"])
+        self._require_same(given, seed, said["graph"])
+        for trial in self.study.trials:
+            if trial.state == optuna.trial.TrialState.RUNNING:  # of a call that was killed
+                self.study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+        self.write_best()
+
+    def _create(self, given: Search, seed: int) -> None:
+        import optuna
+
+        study = optuna.create_study(
+            study_name=self.name,
+            storage=self._storage,
+            direction="minimize" if given.is_lower_better else "maximize",
+        )
+        study.set_user_attr("graph", describe_graph(self.graph))
+        study.set_user_attr("seed", seed)
+        study.set_user_attr("search", given.as_mapping())  # the last: now it is begun
+
+    def _require_same(
+        self, given: Search | None, seed: int | None, graph: Mapping[str, Any]
+    ) -> None:
+        if given is not None:
+            given.require_same(self.search, self.out)
+        if seed not in (None, self.seed):
+            raise ConfigError(
+                f"the search {self.out} has seed {self.seed}, got {seed}; go on without "
+                "--seed, or choose another output"
+            )
+        here = describe_graph(self.graph) | {"path": graph["path"]}
+        if changes := difference(graph, here):
+            raise ConfigError(
+                f"the search {self.out} is of another graph ({'; '.join(changes)}); give "
+                "that graph, or choose another output"
+            )
+
+    @property
+    def ended(self) -> list[Any]:
+        """Trials that were trained to an end, or could not be, in their order."""
+        return [it for it in self.study.trials if _state_of(it)]
+
+    @property
+    def best(self) -> Any:
+        """The best of the complete trials; None where there is none."""
+        found = [it for it in self.ended if _state_of(it) == "complete"]
+        return self.study.best_trial if found else None
+
+    def draw(self) -> tuple[Any, dict[str, Any]]:
+        """Return a new trial of Optuna's with its settings; None if all were tried."""
+        import optuna
+
+        before = [self.settings_of(trial) for trial in self.ended]
+        for attempt in range(_MOST_DRAWS):
+            self.study.sampler = _sampler(self.seed, len(before), attempt)
+            trial = self.study.ask()
+            drawn = self.search.draw(trial)
+            if drawn not in before:
+                return trial, drawn
+            self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        return None, {}
+
+    def settings_of(self, trial: Any) -> dict[str, Any]:
+        """Return the searched settings of a trial that ended."""
+        from optuna.trial import FixedTrial
+
+        return self.search.draw(FixedTrial(trial.params))
+
+    def write_best(self) -> None:
+        """Write the settings of the best trial, and forget searches that it replaces.
+
+        Raises:
+            StorageFullError: They cannot be written; those before stay.
+        """
+        import optuna
+
+        best = self.best
+        if best is None:
+            return
+        for name in self._others:
+            optuna.delete_study(study_name=name, storage=self._storage)
+        self._others = []
+        config = self.search.config_of(self.settings_of(best))
+        number = 1 + [it.number for it in self.ended].index(best.number)
+        head = (
+            f"# {best.user_attrs['metric']} {best.value:.6g}: trial {number} of "
+            f"graphsys tune; for graphsys train {self.search.trainer} GRAPH --config\n"
+        )
+        text = (head + to_toml(config)).encode()
+        with contextlib.suppress(OSError):
+            if (self.out / BEST).read_bytes() == text:
+                return
+        write_durably(self.out / BEST, text)
+
+    def require_success(self) -> None:
+        """Refuse a search of which all trials failed.
+
+        Raises:
+            ConfigError: They did; the message has the last one's.
+        """
+        ended = self.ended
+        if ended and all(_state_of(it) == "failed" for it in ended):
+            last = ended[-1]
+            raise ConfigError(
+                f"none of {len(ended)} trials could be trained; the last one, with "
+                f"{self.settings_of(last)}: {last.user_attrs['error']}"
+            )
+
+    @contextlib.contextmanager
+    def removed_if_empty(self) -> Iterator[None]:
+        """Leave no search without a complete trial behind, if the block fails."""
+        import optuna
+
+        try:
+            yield
+        except BaseException:
+            if self.best is None:
+                optuna.delete_study(study_name=self.name, storage=self._storage)
+                if not self._others:
+                    ownership.remove_listed(self.out, [JOURNAL])
+            raise
+
+    def report(self) -> TuneReport:
+        """Return what was found so far."""
+        rows, best = tuple(self._rows()), self.best
+        states = [row["state"] for row in rows]
+        found = None
+        if best is not None:
+            found = dict(rows[[it.number for it in self.ended].index(best.number)])
+            del found["state"]
+        metrics = [
+            it.user_attrs["metric"] for it in self.ended if it.user_attrs.get("metric")
+        ]
+        return TuneReport(
+            out=self.out,
+            metric=next(iter(metrics), ""),
+            is_lower_better=self.search.is_lower_better,
+            trials=len(rows),
+            pruned=states.count("pruned"),
+            failed=states.count("failed"),
+            seconds=sum(row["seconds"] for row in rows),
+            best=found,
+            table=rows,
+        )
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for number, trial in enumerate(self.ended, 1):
+            said = trial.user_attrs
+            yield {
+                "trial": number,
+                "state": _state_of(trial),
+                "value": trial.value,
+                "epochs": said.get("epochs", 0),
+                "seconds": said.get("seconds", 0.0),
+                "settings": self.settings_of(trial),
+            }
+
+
+def _state_of(trial: Any) -> str:
+    """Return how a trial of Optuna's ended; "" if nothing came of it."""
+    from optuna.trial import TrialState
+
+    if trial.state == TrialState.FAIL:  # or of a call that was killed
+        return "failed" if "error" in trial.user_attrs else ""
+    return {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(
+        trial.state, ""
+    )
+
+
+def _planned(
+    out: Path,
+    graph: GraphReader,
+    search: Search,
+    seed: int,
+    trials: int | None,
+    how: Mapping[str, Any],
+) -> TuneReport:
+    """Return what the first trial would take; nothing is written."""
+    import optuna
+
+    with _quiet_optuna():
+        study = optuna.create_study(sampler=_sampler(seed, 0, 0))
+        drawn = search.draw(study.ask())
+    found = search.library.train(
+        graph, search.config_of(drawn), out / TRIAL, dry_run=True, **how
+    )
+    plan = dict(found.metrics)
+    if trials is not None and "estimated_seconds" in plan:
+        plan["estimated_seconds_of_all_trials"] = trials * plan["estimated_seconds"]
+    return TuneReport(out=out, plan=plan)
+
+
+def _sampler(seed: int, number: int, attempt: int) -> Any:
+    """Return what draws the settings of a trial, the same whoever draws them."""
+    from optuna.samplers import TPESampler
+
+    key = draw_key(seed, "trial", number, attempt)
+    return TPESampler(seed=int(key) >> 33, n_startup_trials=_STARTUP)
+
+
+# ---- files
+
+
+class _NoLock:
+    """Optuna's lock of the journal: the folder's own is held already."""
+
+    def acquire(self) -> bool:
+        """Do nothing."""
+        return True
+
+    def release(self) -> None:
+        """Do nothing."""
+
+
+def _storage_of(file: Path) -> Any:
+    """Open a journal, or begin one; a line that a kill cut short is dropped.
+
+    Raises:
+        CorruptStoreError: It cannot be understood.
+    """
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    try:
+        with disk_errors(file):
+            if file.exists():
+                with file.open("r+b") as stream:
+                    stream.truncate(read_plain(file).rfind(b"\n") + 1)
+            backend = JournalFileBackend(str(file), lock_obj=_NoLock())
+            return JournalStorage(backend)
+    except (ValueError, LookupError, TypeError, AttributeError) as err:
+        raise CorruptStoreError(
+            f"{file} cannot be read: {err!r}; choose another output, or remove the file"
+        ) from err
+
+
+@contextlib.contextmanager
+def _writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Hold the folder of a search; a new one that nothing came of goes.
+
+    Raises:
+        ConfigError: There is nothing to go on with, or it lies in a graph or a run.
+        OutputExistsError: A search or something else is there.
+        StoreBusyError: Another search writes there.
+    """
+    require_outside(out)
+    is_search = (out / JOURNAL).exists()
+    if resume and not is_search:
+        raise ConfigError(f"{out} holds no search to go on with; search without --resume")
+    if is_search and not (resume or overwrite):
+        raise OutputExistsError(
+            f"{out} holds a search; go on with --resume or replace it with --overwrite"
+        )
+    if not is_search and out.exists() and JOURNAL not in ownership.claimed_names(out):
+        found = next(iter(sorted(out.iterdir())), None) if out.is_dir() else out
+        if found is not None or not overwrite:
+            raise OutputExistsError(
+                f"{out} exists and is no search; choose another output (it holds "
+                f"{'nothing' if found is None else repr(found.name)})"
+            )
+    with disk_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(out)
+    try:
+        with disk_errors(out):
+            ownership.claim(out, (JOURNAL, BEST, LOCK_NAME))
+        yield
+    finally:
+        if not (out / JOURNAL).exists():
+            ownership.unclaim(out)
+        lock.release()
+        ownership.remove_empty(out)
+
+
+def _remove_run(run: Path) -> None:
+    """Remove the run of a trial, which this search or a killed call of it trained."""
+    if (run / RUN_NAME).exists() and not run.is_symlink():
+        ownership.claim(run)
+    ownership.remove_claimed(run, part_of(run))
+
+
+@contextlib.contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    """Keep Optuna from telling of each trial what progress and report tell."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
