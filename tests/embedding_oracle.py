@@ -1,6 +1,7 @@
 """One optimizer step of the embedding trainer, by the kernel and by torch autograd."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -211,6 +212,7 @@ class Step:
             regularizer_kind=REGULARIZER_CODES[config.regularizer_kind],
             key=np.uint64(KEY),
             dropout=np.float32(config.dropout),
+            relation_prediction=np.float32(config.relation_prediction),
         )
 
     def run_kernel(self) -> Result:
@@ -329,13 +331,7 @@ class Step:
         if vectors:
             src_x, dst_x = src_x + vectors[0], dst_x + vectors[-1]
 
-        def apply(side: int, x: torch.Tensor, codes: list[int]) -> torch.Tensor:
-            rows = []
-            for row, r in zip(x, codes, strict=True):
-                low, high = model.offsets[r], model.offsets[r + 1]
-                rows.append(operate(int(model.codes[r]), table[side][low:high], row[None]))
-            return torch.cat(rows)
-
+        apply = partial(self._apply, table)
         if config.reciprocal:
             there, back = self._masks(n)
             tails = score(config, apply(0, src_x[:n], relation) * there, dst_x)
@@ -350,9 +346,42 @@ class Step:
         total = (
             total + (row_losses(config, heads, src, biases[1], use_batch) * weight).sum()
         )
+        of_relations = self._relation_losses(src_x[:n], dst_x[:n], table, relation)
+        total = total + config.relation_prediction * (of_relations * weight).sum()
         return total, config.regularizer * self._penalty(
             src_x[:n], dst_x[:n], table, relation, weight
         )
+
+    def _apply(
+        self, table: list[torch.Tensor], side: int, x: torch.Tensor, codes: list[int]
+    ) -> torch.Tensor:
+        """Apply to every row the operator of its relation."""
+        rows, model = [], self.model
+        for row, r in zip(x, codes, strict=True):
+            low, high = model.offsets[r], model.offsets[r + 1]
+            rows.append(operate(int(model.codes[r]), table[side][low:high], row[None]))
+        return torch.cat(rows)
+
+    def _relation_losses(
+        self,
+        src_x: torch.Tensor,
+        dst_x: torch.Tensor,
+        table: list[torch.Tensor],
+        relation: list[int],
+    ) -> torch.Tensor:
+        """Return the losses of every edge's relation among all, of both ways."""
+        n, num_relations = len(relation), len(self.model.offsets) - 1
+        every = [(side, r) for side in range(len(table)) for r in range(num_relations)]
+
+        def losses(x: torch.Tensor, y: torch.Tensor, first: int) -> torch.Tensor:
+            moved = [self._apply(table, side, x, [r] * n) for side, r in every]
+            scores = torch.stack([(rows * y).sum(1) for rows in moved], dim=1)
+            own = torch.tensor([first + r for r in relation])
+            return torch.nn.functional.cross_entropy(scores, own, reduction="none")
+
+        if len(table) == 1:
+            return 2 * losses(dst_x, src_x, 0)
+        return losses(src_x, dst_x, 0) + losses(dst_x, src_x, num_relations)
 
     def _penalty(
         self,

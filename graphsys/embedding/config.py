@@ -15,6 +15,7 @@ from graphsys.embedding.spec import comparators, losses, operators
 from graphsys.embedding.type_configs import NodeTypeConfig, RelationConfig
 from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.training.config import ConfigLoader
+from graphsys.training.learning_rate import Schedule
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
 ParameterExchange = Literal["server", "all_reduce"]
@@ -112,6 +113,12 @@ class EmbeddingConfig(ControlConfig):
         "random in training.",
         minimum=0, maximum=0.9, group="Loss", applies="reciprocal = true",
     )
+    relation_prediction: float = option(
+        0.0,
+        "Weight of a second loss, of an edge's relation among all relations of its edge "
+        "type, between the same two nodes; 0: none.",
+        minimum=0, group="Loss", applies="comparator = dot",
+    )
     regularizer: float = option(
         0.0, "Strength of the penalty on the rows and operators of a question.",
         minimum=0, group="Loss", aliases=("regulariser",),
@@ -172,11 +179,20 @@ class EmbeddingConfig(ControlConfig):
     relation_lr: float | None = option(
         None, "Learning rate of the operators; by default lr.", above=0, group="Training"
     )
-    lr_schedule: Literal["constant", "linear"] = option(
+    lr_schedule: Schedule = option(
         "constant",
-        "linear: both learning rates fall by the same amount every epoch, down to lr / "
-        "epochs.",
+        "How both learning rates fall, epoch by epoch. linear: by the same amount, down to "
+        "lr / epochs; cosine: by half a wave; plateau: by lr_factor when lr_patience "
+        "evaluations bring no better monitor.",
         group="Training",
+    )
+    lr_patience: int = option(
+        2, "Evaluations in a row without a better one, after which the rates fall.",
+        minimum=1, group="Training", applies="lr_schedule = plateau",
+    )
+    lr_factor: float = option(
+        0.5, "What they fall by.",
+        above=0, maximum=1, group="Training", applies="lr_schedule = plateau",
     )
     seed: int = option(0, "Seed of all random draws.", minimum=0, group="Training")
     deterministic: bool = option(
@@ -248,6 +264,9 @@ class EmbeddingConfig(ControlConfig):
                 f"dropout: got {self.dropout} without reciprocal, expected questions that "
                 "are no candidates at once; --set reciprocal=true"
             )
+        self._check_relation_prediction()
+        if self.lr_schedule == "plateau":
+            self.require_watched("lr_schedule", self.lr_schedule)
         self._check_mode()
         if self.mode == "sampled":
             self._check_negatives()
@@ -286,6 +305,27 @@ class EmbeddingConfig(ControlConfig):
                 "whose sum over negatives it estimates",
             )
 
+    def _check_relation_prediction(self) -> None:
+        weight = self.relation_prediction
+        if not weight:
+            return
+        if self.comparator != "dot":
+            raise ConfigError(
+                f"relation_prediction: got {weight} with comparator {self.comparator}, "
+                "expected dot; --set comparator=dot"
+            )
+        if self.bias:
+            raise ConfigError(
+                f"relation_prediction: got {weight} with bias, which is the same for all "
+                "relations; --set bias=false"
+            )
+        operators_used = {self.operator, *(r.operator for r in self.relations.values())}
+        if operators_used <= {"identity", None}:
+            raise ConfigError(
+                f"relation_prediction: got {weight} with operator identity, the same for "
+                "all relations; --set operator=complex_diagonal"
+            )
+
     def _check_mode(self) -> None:
         if self.mode == "sampled":
             if self.label_smoothing:
@@ -305,7 +345,12 @@ class EmbeddingConfig(ControlConfig):
             )
         refused: dict[str, object] = {"negatives": self.negatives}
         if self.mode == "kvsall":  # known answers are targets, of train and of all edges
-            names = ("mask_known_edges", "eval_fraction", "partition_groups")
+            names = (
+                "mask_known_edges",
+                "eval_fraction",
+                "partition_groups",
+                "relation_prediction",
+            )
             refused |= {name: getattr(self, name) for name in names}
             refused["edge_sets.split"] = [it.split for it in self.edge_sets if it.split]
         elif self.label_smoothing:

@@ -9,6 +9,8 @@ from graphsys.core.errors import ConfigError
 from graphsys.training.config import require_evaluations
 
 StopMetric = Literal["mrr", "mr", "hits@1", "hits@3", "hits@10", "held_out_loss"]
+HELD_OUT_LOSS = "held_out_loss"
+LOWER_IS_BETTER = frozenset({"mr", HELD_OUT_LOSS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,17 +116,9 @@ class ControlConfig(Checked):
             ConfigError: Fields that contradict each other.
         """
         super().__post_init__()
-        measures_loss = self.monitor == "held_out_loss"
-        if self.patience and measures_loss and not self.eval_fraction:
-            raise ConfigError(
-                "patience: got monitor held_out_loss and eval_fraction 0, expected "
-                "held-out edges; set eval_fraction"
-            )
-        if self.patience and not measures_loss and not self.eval_every:
-            raise ConfigError(
-                f"patience: got monitor {self.monitor} and eval_every 0, expected "
-                "evaluations while training; set eval_every, or monitor=held_out_loss"
-            )
+        measures_loss = self.monitor == HELD_OUT_LOSS
+        if self.patience:
+            self.require_watched("patience", self.patience)
         require_evaluations(self)
         if self.target is not None and measures_loss:
             raise ConfigError(
@@ -145,6 +139,32 @@ class ControlConfig(Checked):
             raise ConfigError(
                 "init_lr: given without init_from, expected the run it concerns"
             )
+
+    def require_watched(self, name: str, value: object) -> None:
+        """Check that the metric that a setting watches is measured.
+
+        Raises:
+            ConfigError: It is not.
+        """
+        if self.monitor == HELD_OUT_LOSS:
+            if not self.eval_fraction:
+                raise ConfigError(
+                    f"{name}: got {value} with monitor held_out_loss and eval_fraction 0, "
+                    "expected held-out edges; set eval_fraction"
+                )
+        elif not self.eval_every:
+            raise ConfigError(
+                f"{name}: got {value} with monitor {self.monitor} and eval_every 0, "
+                "expected evaluations while training; set eval_every, or "
+                "monitor=held_out_loss"
+            )
+
+    @property
+    def monitored(self) -> str:
+        """Name of the metric that is watched, among the metrics of a run."""
+        if self.monitor == HELD_OUT_LOSS:
+            return HELD_OUT_LOSS
+        return f"{self.eval_split}_{self.monitor}"
 
     @property
     def init_factor(self) -> float:

@@ -12,6 +12,7 @@ from graphsys.gnn.config_checks import check_together
 from graphsys.gnn.model_spec import GROUP, model_names, spec_of
 from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
 from graphsys.training.config import ConfigLoader
+from graphsys.training.learning_rate import Schedule
 
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
 _OF_LABELS = "node_classification, regression, graph_classification"
@@ -323,6 +324,26 @@ class GnnConfig(Checked):
     lr_decay: float = option(
         1.0, "Factor on the learning rate after every epoch.",
         above=0, maximum=1, group="Training",
+    )
+    lr_schedule: Schedule = option(  # noqa: RUF009  (option() only makes a field)
+        "constant",
+        "How the learning rate falls, step by step. linear: by the same amount, to 0; "
+        "cosine: by half a wave; plateau: by lr_factor when lr_patience evaluations bring "
+        "no better monitor.",
+        group="Training",
+    )
+    lr_patience: int = option(
+        2, "Evaluations in a row without a better one, after which the rate falls.",
+        minimum=1, group="Training", applies="lr_schedule = plateau",
+    )
+    lr_factor: float = option(
+        0.5, "What it falls by.",
+        above=0, maximum=1, group="Training", applies="lr_schedule = plateau",
+    )
+    clip_norm: float | None = option(
+        None, "Longest length of the gradients of a step, all together; longer ones are "
+        "shortened.",
+        above=0, group="Training",
     )
     weight_decay: float = option(
         0.0, "Strength of the L2 penalty on weights; decoupled for lamb, scaled with lars.",

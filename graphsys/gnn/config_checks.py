@@ -24,6 +24,11 @@ def check_together(config: Any) -> None:
     _check_sampler(config)
     _check_folds(config)
     require_evaluations(config)
+    if config.lr_schedule == "plateau" and not config.eval_every:
+        raise ConfigError(
+            "lr_schedule: got plateau and eval_every 0, expected evaluations while "
+            "training; --set eval_every=1"
+        )
     if config.is_of_graphs:
         _check_graphs(config)
     if config.sample_at == "owners":

@@ -32,6 +32,12 @@ CASES = {
         "(--device): got 'tpu', expected (cpu) or cuda",
         f"train gnn parted -o new {FEW} {{0}} {{1}} --json",
     ),
+    "a plateau of evaluations": of_network(
+        f"train gnn parted -o new {FEW} --set lr_schedule=plateau --set eval_every=0",
+        "graphsys/gnn/config_checks.py",
+        "expected evaluations while training; (--set eval_every=1)",
+        f"train gnn parted -o new {FEW} --set lr_schedule=plateau {{0}} --json",
+    ),
     "memory": of_network(
         f"$ GRAPHSYS train gnn parted -o new {FEW} --memory 40MB",
         "graphsys/gnn/training/api.py",

@@ -55,6 +55,20 @@ CASES = {
         uses=(),
         before=("ingest twice.txt -o four --partitions 4",),
     ),
+    "relations by products": of_run(
+        "train embedding g -o e --set relation_prediction=1 --set operator=diagonal --set "
+        "comparator=cos",
+        "graphsys/embedding/config.py",
+        "expected dot; (--set comparator=dot)",
+        f"train embedding g -o e {FEW} --set relation_prediction=1 --set operator=diagonal "
+        "{0} --json",
+    ),
+    "relations that differ": of_run(
+        "train embedding g -o e --set relation_prediction=1",
+        "graphsys/embedding/config.py",
+        "the same for all relations; (--set operator=complex_diagonal)",
+        f"train embedding g -o e {FEW} --set relation_prediction=1 {{0}} --json",
+    ),
     "all nodes alone": of_run(
         "train embedding g -o e --set num_batch_negatives=0 --set num_uniform_negatives=0",
         "graphsys/embedding/config.py",

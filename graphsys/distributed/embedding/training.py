@@ -234,6 +234,11 @@ def _refuse(
             "numbers: got true with --cluster, whose tables lie with the workers; leave "
             "out one of them"
         )
+    if config.lr_schedule == "plateau":
+        raise ConfigError(
+            "lr_schedule: got plateau with --cluster, whose workers know no evaluations; "
+            "leave out one of them"
+        )
     refuse_views(graph)
 
 

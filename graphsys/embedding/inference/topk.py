@@ -10,8 +10,7 @@ from graphsys.embedding.data.filtered_queries import BatchLimits, Queries
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
-from graphsys.kernels.cpu.embedding.best import keep_best
-from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE, CUSTOM
+from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE, CUSTOM, keep_best
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

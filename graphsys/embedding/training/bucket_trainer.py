@@ -16,6 +16,7 @@ from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.context import EmbeddingContext
+from graphsys.embedding.control_config import LOWER_IS_BETTER
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
 from graphsys.embedding.model import RelationSet
@@ -35,6 +36,7 @@ from graphsys.kernels.cpu.embedding.negatives import Candidates
 from graphsys.kernels.cpu.embedding.operators import Operators
 from graphsys.kernels.cpu.embedding.rows import NO_RATES, Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches
+from graphsys.training.learning_rate import plateau_factor, schedule_factor
 
 _TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices
 _BATCHES_PER_TURN = 8  # at least, per worker, in a bucket trained alone
@@ -183,6 +185,7 @@ class BucketTrainer:
             relation_lr=np.float32(0.0),
             regularizer=np.float32(0.0),
             dropout=np.float32(0.0),
+            relation_prediction=np.float32(0.0),
         )
         self._refresh(step)
         tables, operators = self._arrays(step)
@@ -300,8 +303,9 @@ class BucketTrainer:
         self, key: np.uint64, epoch: int, relations: RelationSet, candidates: Candidates
     ) -> Settings:
         config = self.config
-        is_linear = config.lr_schedule == "linear"
-        factor = 1.0 - epoch / config.epochs if is_linear else 1.0
+        factor = schedule_factor(config.lr_schedule, epoch / config.epochs)
+        if config.lr_schedule == "plateau":
+            factor = self._plateau_factor()
         return Settings(
             candidates=candidates,
             use_batch=any(pool.kind == "batch" for pool in config.pools),
@@ -314,6 +318,18 @@ class BucketTrainer:
             max_norm=np.float32(config.max_norm or np.inf),
             is_half=config.row_dtype == "float16",
             dropout=np.float32(config.dropout),
+            relation_prediction=np.float32(config.relation_prediction),
+        )
+
+    def _plateau_factor(self) -> float:
+        config = self.config
+        history = self._state.metrics.get(config.monitored, [])
+        return plateau_factor(
+            [value for _, value in history],
+            patience=config.lr_patience,
+            factor=config.lr_factor,
+            min_improvement=config.min_improvement,
+            is_lower_better=config.monitor in LOWER_IS_BETTER,
         )
 
     def _train_slice(

@@ -328,6 +328,9 @@ def _scratch_bytes(
     rows += 2 * (pool + chunk) if config.bias else 0
     batch = math.ceil(config.batch_size / chunk) * 2 * pool
     operators = max(2 * m.num_sides * int(m.offsets[-1]) for m in model)
+    if config.relation_prediction:
+        relations = max(len(m.offsets) - 1 for m in model)
+        operators += chunk * (2 * relations + 2) + operators // 2
     floats = (
         matrices * chunk * pool
         + chunk * chunk

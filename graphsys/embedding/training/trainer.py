@@ -19,6 +19,7 @@ from graphsys.embedding import checkpoints
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.context import EmbeddingContext
+from graphsys.embedding.control_config import HELD_OUT_LOSS, LOWER_IS_BETTER
 from graphsys.embedding.data.held_out_split import HELD_OUT, GraphWithHeldOut
 from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
 from graphsys.embedding.embeddings import Embeddings
@@ -33,9 +34,6 @@ from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.grouped.merged_view import stored_graph
 from graphsys.training.callbacks import Callback, Step
 from graphsys.training.loop import TrainingLoop
-
-HELD_OUT_LOSS = "held_out_loss"
-_LOWER_IS_BETTER = frozenset({"mr", HELD_OUT_LOSS})
 
 
 class EmbeddingLoop(TrainingLoop):
@@ -88,8 +86,7 @@ class EmbeddingLoop(TrainingLoop):
     @property
     def monitored(self) -> tuple[str, bool]:
         """Name of the evaluations' metric that is watched, and whether lower is better."""
-        name = self.config.monitor
-        return f"{self.config.eval_split}_{name}", name in _LOWER_IS_BETTER
+        return self.config.monitored, self.config.monitor in LOWER_IS_BETTER
 
     @property
     def is_over(self) -> bool:
@@ -166,7 +163,8 @@ class EmbeddingLoop(TrainingLoop):
         )
         metrics = result["metrics"]
         names = {"mrr"}
-        if config.patience and config.monitor != HELD_OUT_LOSS:
+        watches = config.patience or config.lr_schedule == "plateau"
+        if watches and config.monitor != HELD_OUT_LOSS:
             names.add(config.monitor)
         for name in sorted(names):
             history = state.metrics.setdefault(f"{config.eval_split}_{name}", [])
@@ -201,10 +199,7 @@ class EmbeddingLoop(TrainingLoop):
 
     def _monitored(self) -> float:
         """Return the last value of what early stopping watches."""
-        name: str = self.config.monitor
-        if name != HELD_OUT_LOSS:
-            name = f"{self.config.eval_split}_{name}"
-        return float(self.state.metrics[name][-1][1])
+        return float(self.state.metrics[self.config.monitored][-1][1])
 
 
 class Backend(NamedTuple):
@@ -378,7 +373,7 @@ def take_value(
         value: The metric.
     """
     best = state.best
-    sign = -1.0 if config.monitor in _LOWER_IS_BETTER else 1.0
+    sign = -1.0 if config.monitor in LOWER_IS_BETTER else 1.0
     gain = sign * (value - best["value"]) if best else float("inf")
     is_better = value == value and (not best or gain > config.min_improvement)
     if is_better:

@@ -1,5 +1,6 @@
 """The optimizer that a config states, its rate over time, its state as plain tensors."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.training.lamb import Lamb
 from graphsys.gnn.training.lars import Lars
+from graphsys.training.learning_rate import plateau_factor, schedule_factor
 
 _KINDS: dict[str, Any] = {"adam": torch.optim.Adam, "lamb": Lamb, "lars": Lars}
 
@@ -33,8 +35,16 @@ def make_optimizer(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
     return kind(groups, config.lr)  # type: ignore[no-any-return]
 
 
-def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> float:
-    """Return the learning rate of a step: a linear rise at first, then a factor per epoch.
+def rate_at(
+    config: GnnConfig,
+    epoch: int,
+    batch: int,
+    num_batches: int,
+    watched: Sequence[float] = (),
+) -> float:
+    """Return the learning rate of a step: a linear rise at first, then what config says.
+
+    ``watched`` are the values of the metric that is watched, for a plateau.
 
     With ``lr_base_batch`` it is in proportion to the size of a step (Goyal et al.,
     "Accurate, large minibatch SGD", 2017).
@@ -51,7 +61,16 @@ def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> floa
     scale = 1.0
     if config.lr_base_batch:
         scale = config.batch_size * config.accumulate / config.lr_base_batch
-    return config.lr * scale * warm * config.lr_decay**epoch
+    fall = config.lr_decay**epoch
+    if config.lr_schedule == "plateau":
+        fall *= plateau_factor(
+            watched,
+            patience=config.lr_patience,
+            factor=config.lr_factor,
+            is_lower_better=config.monitor == "loss",
+        )
+    share = min((epoch + batch / num_batches) / config.epochs, 1.0)
+    return config.lr * scale * warm * fall * schedule_factor(config.lr_schedule, share)
 
 
 def dump_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

@@ -33,6 +33,7 @@ class Stepper:
         self.process_group = context.task.process_group
         self.optimizer = make_optimizer(self.config, self.network)
         self.num_edges = 0  # of the last batch, the shares of all processes together
+        self.state = context.state
         self.compression = make_compression(self.config, self.process_group)
 
     def train(
@@ -58,7 +59,7 @@ class Stepper:
             torch.default_generator.manual_seed(int(key) >> 1)
         else:
             torch.manual_seed(int(key) >> 1)
-        rate = rate_at(self.config, epoch, batch.number, num_batches)
+        rate = rate_at(self.config, epoch, batch.number, num_batches, self._watched())
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         if self.transfer is not None:
@@ -83,6 +84,10 @@ class Stepper:
         with span("step", batch=batch.number), watch_operators():
             if place == size - 1:
                 self.process_group.all_reduce_gradients(self.network, self.compression)
+                if self.config.clip_norm is not None:
+                    torch.nn.utils.clip_grad_norm_(
+                        self.network.parameters(), self.config.clip_norm
+                    )
                 self.optimizer.step()
                 self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
         clock.mark()
@@ -91,6 +96,11 @@ class Stepper:
     def is_at_step(self, num_done: int, num_batches: int) -> bool:
         """Tell whether the optimizer has moved after so many batches of an epoch."""
         return num_done % self.config.accumulate == 0 or num_done == num_batches
+
+    def _watched(self) -> list[float]:
+        """Return what evaluations found of the metric that is watched."""
+        place = 1 if self.config.monitor == "loss" else 2
+        return [line[place] for line in self.state.history]
 
     def _loss(self, batch: Batch) -> tuple[torch.Tensor, float]:
         """Return this process's part of the loss, and the loss of the whole batch."""

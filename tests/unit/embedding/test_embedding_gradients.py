@@ -168,6 +168,36 @@ def test_numbers_of_a_questions_row_are_left_out_there_and_back(
     check(Step(config, is_shared=is_shared))
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("operator", [it for it in OPERATOR_CODES if it != "identity"])
+def test_an_edges_relation_is_compared_with_all_relations(
+    operator: Any, reciprocal: bool, is_shared: bool
+) -> None:
+    config = settings(
+        operator=operator,
+        reciprocal=reciprocal,
+        relation_prediction=0.7,
+        regularizer=0.05,
+        num_batch_negatives=0,
+        relations={
+            "*": RelationConfig(operator=operator),
+            "c": RelationConfig(operator=operator, lr=0.5),
+        },
+    )
+    check(Step(config, is_shared=is_shared))
+
+
+def test_relations_of_different_operators_are_compared() -> None:
+    operators = {"a": "diagonal", "b": "identity", "c": "linear"}
+    config = settings(
+        reciprocal=True,
+        relation_prediction=0.7,
+        relations={name: RelationConfig(operator=it) for name, it in operators.items()},
+    )
+    check(Step(config))
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_as_many_numbers_are_left_out_as_said_and_the_mean_stays(rate: float) -> None:
     rows, same = np.ones((2, 400, 50), dtype=np.float32)

@@ -53,6 +53,10 @@ from graphsys.kernels.cpu.embedding.prefetch import (
     load_chunk,
 )
 from graphsys.kernels.cpu.embedding.regularizers import drop, regularize
+from graphsys.kernels.cpu.embedding.relation_prediction import (
+    allocate_relations,
+    predict_relations,
+)
 from graphsys.kernels.cpu.embedding.rows import (
     Optimizer,
     Tables,
@@ -87,6 +91,7 @@ class Settings(NamedTuple):
         max_norm: Longer rows are shortened to this length; infinite for none.
         is_half: Whether rows in 16 bits are float16, not bfloat16.
         dropout: Share of the numbers of a question's row that is left out.
+        relation_prediction: Weight of the loss of an edge's relation among all relations.
     """
 
     candidates: Candidates
@@ -100,6 +105,7 @@ class Settings(NamedTuple):
     max_norm: np.float32 = np.float32(np.inf)
     is_half: bool = False
     dropout: np.float32 = np.float32(0.0)
+    relation_prediction: np.float32 = np.float32(0.0)
 
 
 @uncounted_jit
@@ -407,6 +413,9 @@ def train_batches(
     chunk = allocate_chunk(
         longest, longest + pool, candidates, size, has_distances(settings.objective)
     )
+    operates = settings.objective.calls.operate != 0  # else all relations are alike
+    predicts = settings.relation_prediction > _ZERO and operates
+    of_relations = allocate_relations(longest if predicts else 0, operators)
     sums = allocate_sums(slot, most, size)
     forward = np.zeros(operators.parameters.size, np.float32)
     backward = np.zeros(operators.back_parameters.size, np.float32)
@@ -467,6 +476,19 @@ def train_batches(
             else:
                 total += _train_single(
                     chunk, operators, settings, has_all, n, ks, kd, forward
+                )
+            if predicts:
+                touched[: operators.offsets.size - 1] = 1
+                total += predict_relations(
+                    settings.relation_prediction,
+                    chunk,
+                    operators,
+                    of_relations,
+                    settings.objective.calls,
+                    n,
+                    asked,
+                    forward,
+                    backward,
                 )
             if settings.regularizer > _ZERO:
                 regularize(

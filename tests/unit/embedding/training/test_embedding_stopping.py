@@ -56,10 +56,10 @@ def test_no_number_is_never_the_best() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"patience": 1}, "patience: got monitor mrr and eval_every 0"),
+        ({"patience": 1}, "patience: got 1 with monitor mrr and eval_every 0"),
         (
             {"patience": 1, "monitor": "held_out_loss"},
-            "patience: got monitor held_out_loss and eval_fraction 0",
+            "patience: got 1 with monitor held_out_loss and eval_fraction 0",
         ),
         (
             {"eval_every": 1, "eval_split": "held_out"},
