@@ -195,7 +195,6 @@ def _score_one_by_one(
             scores[i, r] = row_dot(moved[i], y[i])
 
 
-# long: the arguments of two kernels, line by line
 @uncounted_jit
 def _carry_back_one_by_one(
     chunk: Chunk,
@@ -243,7 +242,6 @@ def _carry_back_one_by_one(
             add_scaled(x_g[i], rows_g[i], _ONE)
 
 
-# long: scores, loss and gradients of one way, whose arrays they share
 @uncounted_jit
 def _predict_one_by_one(
     chunk: Chunk,
