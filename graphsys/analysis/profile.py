@@ -15,6 +15,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.events import Observer, Recorder, recording
 from graphsys.core.memory import MemoryMeter
 from graphsys.core.operators import OPERATORS
+from graphsys.training.memory_split import MEMORY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,13 +92,14 @@ class Profile:
 
     def _observers(self) -> dict[str, Observer]:
         """Return who wants to see what at this level."""
+        found: dict[str, Observer] = {MEMORY: _ignore}  # it is told as events
         if self.level == "L0":
-            return {}
+            return found
         from graphsys.analysis.model.row_model import RowModel
 
         self._model = RowModel(self._gpu, sampled_sms=self._sampled_sms)
         # operators are told as spans
-        found: dict[str, Observer] = {"rows": self._model, OPERATORS: _ignore}
+        found |= {"rows": self._model, OPERATORS: _ignore}
         if self._has_schedulers:
             from graphsys.analysis.model.caches import SAMPLED_SETS, CacheModel
             from graphsys.analysis.model.schedulers import SchedulerModel

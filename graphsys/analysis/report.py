@@ -9,6 +9,7 @@ from graphsys.analysis.cluster import cluster_of
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.host_steps import HostStep
 from graphsys.analysis.measured import RunConditions, host_metrics
+from graphsys.analysis.memory import memory_points
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.model.caches import cache_metrics
 from graphsys.analysis.model.copies import copies_of, transfer_metrics
@@ -106,6 +107,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
             for k, step in enumerate(figures.steps)
         ],
         "numbers": _numbers(recorded.events),
+        "memory": memory_points(recorded.events, recorded.start_ns, recorded.end_ns),
         "overlap": overlap_tables(recorded.events),
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),

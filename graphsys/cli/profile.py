@@ -164,6 +164,7 @@ def _run(
     **settings: Any,
 ) -> int:
     """Run a command inside a profile; return 1 if it failed."""
+    from graphsys.analysis.page.text import memory_text
     from graphsys.analysis.profile import profile as open_profile
     from graphsys.analysis.traces.clocks import NO_CLOCKS
 
@@ -178,6 +179,8 @@ def _run(
     if code == 130:
         return code
     print_note(f"profile: {recorded.report['verdict']['summary']}")
+    if memory := memory_text(recorded.report):
+        print_note(f"profile: memory {memory}")
     if settings["level"] == "L3" and recorded.report["clocks"] is None:
         print_note(f"profile: no clocks: {NO_CLOCKS}")
     print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")

@@ -8,6 +8,7 @@ from graphsys.metrics.overlap import OVERLAP_BY_EPOCH
 
 _PLAN = {
     "planned_memory_bytes": "peak memory",
+    "planned_memory_split": "of it",
     "planned_buffer_partitions": "partitions in memory",
     "planned_prefetch": "one more for reading ahead",
     "planned_bucket_order": "order of the buckets",
@@ -61,6 +62,8 @@ def with_unit(name: str, value: Any) -> Any:
         ('1.5 GiB', 7)
         >>> with_unit("estimated_seconds", 3960.0), with_unit("io_seconds", 0.25)
         ('1 h 6 min', '0.25 s')
+        >>> with_unit("peak_memory_split", {"process": 3 << 20, "caches": 0})
+        'process 3.0 MiB'
         >>> with_unit("probed_read_bytes_per_second", 2.0**30)
         '1.0 GiB/s'
     """
@@ -68,6 +71,8 @@ def with_unit(name: str, value: Any) -> Any:
         return "not reached"
     if name.endswith("bytes_per_second"):
         return f"{format_bytes(value)}/s"
+    if name.endswith("memory_split"):
+        return ", ".join(f"{part} {format_bytes(it)}" for part, it in value.items() if it)
     if name.endswith("per_second"):
         return round(value)
     if "bytes" in name:

@@ -87,6 +87,12 @@ class CachedFeatures:
         return self.rows.dim
 
     @property
+    def nbytes(self) -> int:
+        """Bytes that the cache takes."""
+        arrays = (self._slots, self._owners, self._cache, self._links, self._marks)
+        return sum(array.nbytes for array in arrays)
+
+    @property
     def hit_rate(self) -> float:
         """Share of the rows asked for that were in the cache."""
         return self.num_found / self.num_asked if self.num_asked else 0.0

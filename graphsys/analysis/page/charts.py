@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
+from graphsys.core.memory import format_bytes
+
 _WIDTH = 900
 _CARD = 340
 """Widths of viewBoxes: about what a wide chart, and a card's, has on a screen."""
@@ -152,6 +154,42 @@ def timeline(lanes: Sequence[tuple[str, Sequence[float]]], seconds: float) -> Ma
         _text(_WIDTH, base, f"{seconds:.3g} s", "end"),
     ]
     return _svg(base + 6, "timeline", parts)
+
+
+def memory_over_time(
+    points: Sequence[tuple[str, Mapping[str, int]]], seconds: tuple[float, float]
+) -> Markup:
+    """Draw the parts of the memory as stacked bars, one after the other.
+
+    Args:
+        points: What is said of a bar, and its parts in bytes, the lowest first.
+        seconds: When the first and the last bar are.
+
+    Returns:
+        Nothing where there are no points.
+    """
+    most = max((sum(parts.values()) for _, parts in points), default=0)
+    if not most:
+        return Markup("")
+    left, base, height = 92.0, 190.0, 176.0
+    width = min((_WIDTH - left) / len(points), 60.0)
+    parts = []
+    for k, (title, sizes) in enumerate(points):
+        y = base
+        for part, (name, size) in enumerate(sizes.items()):
+            up = height * size / most
+            y -= up
+            if size:
+                text = f"{title}, {name}: {format_bytes(size)}"
+                x, wide = left + k * width, max(width - 0.5, 0.5)
+                parts.append(_rect(x, y, wide, up, f"part{part}", text))
+    parts += [
+        _text(left - 6, base - height + 10, format_bytes(most), "end"),
+        _text(left - 6, base, "0", "end"),
+        _text(left, base + 16, f"{seconds[0]:.3g} s"),
+        _text(left + len(points) * width, base + 16, f"{seconds[1]:.3g} s", "end"),
+    ]
+    return _svg(base + 20, "memory over time", parts)
 
 
 def roofline(

@@ -83,6 +83,7 @@ def page_of(report: Mapping[str, Any]) -> str:
         steps=_step_table(report["supersteps"][:MAX_STEPS]),
         num_steps=len(report["supersteps"]),
         numbers=_last_numbers(report.get("numbers") or []),
+        memory=_memory(report.get("memory") or []),
         overlap=_overlap_rows(report.get("overlap")),
         lanes=metrics["lane_utilization"],
         copies=copies_part(report["supersteps"], metrics),
@@ -143,6 +144,33 @@ def _last_numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for row in rows
         if row["epoch"] == rows[-1]["epoch"]
     ]
+
+
+def _memory(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the chart of a training's memory and the parts at its peak, if it has any.
+
+    What the process had before is not drawn: it would dwarf the others.
+    """
+    if not points:
+        return None
+    drawn = [
+        (
+            f"{it['seconds']:.3g} s, after {it['phase']}",
+            {name: size for name, size in it["parts"].items() if name != "process"},
+        )
+        for it in points
+    ]
+    peak = max(points, key=lambda it: it["bytes"])
+    names = list(drawn[0][1])
+    return {
+        "chart": charts.memory_over_time(
+            drawn, (points[0]["seconds"], points[-1]["seconds"])
+        ),
+        "names": [name for name in names if any(parts[name] for _, parts in drawn)],
+        "places": {name: place for place, name in enumerate(names)},
+        "process": peak["parts"]["process"],
+        "peak": peak,
+    }
 
 
 def _overlap_rows(overlap: Mapping[str, Any] | None) -> list[dict[str, Any]]:

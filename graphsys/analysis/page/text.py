@@ -39,7 +39,26 @@ def summary_of(report: Mapping[str, Any]) -> str:
     for name in _SHOWN:
         if name in metrics:
             lines.append(f"{name:<{width}}  {figure_text(metrics[name])}")
+    if text := memory_text(report):
+        lines.append(f"{'memory':<{width}}  {text}")
     return "\n".join(lines)
+
+
+def memory_text(report: Mapping[str, Any]) -> str:
+    """Write the parts of a training's memory where it had the most; "" without any.
+
+    Examples:
+        >>> parts = {"process": 3 << 20, "activations": 1 << 20, "caches": 0}
+        >>> memory_text({"memory": [{"bytes": 1 << 22, "parts": parts}]})
+        '4.0 MiB: process 3.0 MiB, activations 1.0 MiB'
+    """
+    points = report.get("memory") or []
+    if not points:
+        return ""
+    peak = max(points, key=lambda it: it["bytes"])
+    sizes = {name: size for name, size in peak["parts"].items() if size}
+    told = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
+    return f"{format_bytes(peak['bytes'])}: {told}"
 
 
 def figure_text(metric: Mapping[str, Any]) -> str:

@@ -140,7 +140,10 @@ def train(
             raise
     trainer.stats.update(state.metrics)
     state.metrics["planned_memory_bytes"] = plan.memory_bytes
+    state.metrics["planned_memory_split"] = dict(plan.memory_split)
     state.metrics["peak_memory_bytes"] = meter.peak_bytes
+    if trainer.memory is not None and (split := trainer.memory.split(meter.peak_bytes)):
+        state.metrics["peak_memory_split"] = split
     return report_of(out, state)
 
 

@@ -18,10 +18,12 @@ from graphsys.embedding.data.bucket_order import lower_bound
 from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Layout, Part
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.node_rows import EmbeddingTables
+from graphsys.embedding.rows.row_precision import stored_dtype
 from graphsys.embedding.rows.table_files import table_bytes
 from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.embedding.training.eviction import Swap, SwapPlan
 from graphsys.embedding.training.negatives import sampler_bytes
+from graphsys.training.memory_split import split_of
 
 # the first of those with the fewest bytes is taken; the others draw, or never win
 CANDIDATES: Final = ("inside_out", "beta", "hilbert", "comet")
@@ -39,6 +41,7 @@ class TrainingPlan:
         layout: Order of the units and size of the buffer.
         memory_bytes: Peak of anonymous memory of the process; mapped edges are the page
             cache's and not counted.
+        memory_split: Its parts, see :mod:`graphsys.training.memory_split`.
         disk_bytes: Size of the run while two checkpoints exist side by side.
         read_bytes, write_bytes: Embedding files read and written per epoch.
         edge_bytes: Edge files read per epoch.
@@ -53,6 +56,7 @@ class TrainingPlan:
 
     layout: Layout
     memory_bytes: int
+    memory_split: Mapping[str, int]
     disk_bytes: int
     read_bytes: int
     write_bytes: int
@@ -100,7 +104,8 @@ class Planner:
         stretches = [self._parts_of(units) for units in self._stretches]
         self._most = max((len(parts) for parts in stretches), default=0)
         self._whole = max(sum(self._swapped[p] for p in parts) for parts in stretches)
-        self._always = sum(self._bytes(part) for part in used - swapped)
+        self._always_parts = used - swapped
+        self._always = sum(map(self._bytes, self._always_parts))
         self._operators = sum(8 * m.num_sides * int(m.offsets[-1]) for m in model)
         self.smallest = max((len(need) for need in self._needs), default=0) or 1
 
@@ -135,9 +140,32 @@ class Planner:
 
     def memory_bytes(self, layout: Layout) -> int:
         """Return the peak of anonymous memory: it holds for every order."""
-        places = min(layout.capacity + layout.prefetch, self._most)
-        buffer = sum(sorted(self._swapped.values(), reverse=True)[:places])
+        buffer = sum(self._swapped[part] for part in self._held(layout))
         return self._fixed_bytes() + buffer + self._largest_unit
+
+    def memory_split(self, layout: Layout) -> dict[str, int]:
+        """Return the parts of :meth:`memory_bytes`, those of the largest unit.
+
+        ``caches`` are the partitions in memory that the unit does not train, ``topology``
+        the orders of edges, ``activations`` and ``gradients`` the workers' scratch.
+        """
+        held = self._held(layout)
+        trained = [*held[: self.smallest], *self._always_parts]
+        rows = sum(self._row_bytes(part) for part in trained)
+        unit = max(self._units, key=self._unit_bytes)
+        known = {
+            "parameters": rows + self._operators // 2,
+            "optimizer": sum(map(self._bytes, trained)) - rows + self._operators // 2,
+            "caches": sum(self._swapped[part] for part in held[self.smallest :]),
+            "topology": self._order_bytes(unit),
+            **self._scratch_of(unit),
+        }
+        return split_of(self.memory_bytes(layout), self._base_bytes, known)
+
+    def _held(self, layout: Layout) -> list[Part]:
+        """Return the partitions of a buffer that take the most, the largest first."""
+        places = min(layout.capacity + layout.prefetch, self._most)
+        return sorted(self._swapped, key=self._swapped.__getitem__, reverse=True)[:places]
 
     def plan(self, layout: Layout) -> TrainingPlan:
         """Return what a run with this layout takes."""
@@ -158,6 +186,7 @@ class Planner:
         return TrainingPlan(
             layout=layout,
             memory_bytes=self.memory_bytes(layout),
+            memory_split=self.memory_split(layout),
             disk_bytes=2 * everything,
             read_bytes=read,
             write_bytes=sum(stored) if is_every else evicted,
@@ -235,6 +264,11 @@ class Planner:
     def _bytes(self, part: Part) -> int:
         return table_bytes(self._config, part[0], int(self._sizes[part[0]][part[1]]))
 
+    def _row_bytes(self, part: Part) -> int:
+        size = int(self._sizes[part[0]][part[1]])
+        row = stored_dtype(self._config.row_dtype).itemsize
+        return size * row * self._config.dim_of(part[0])
+
     def _fixed_bytes(self) -> int:
         return self._base_bytes + self._operators + self._always + _SLACK_BYTES
 
@@ -244,6 +278,10 @@ class Planner:
 
     def _unit_bytes(self, unit: list[BucketTask]) -> int:
         """Return what a unit takes besides tables: orders of edges, workers' scratch."""
+        return self._order_bytes(unit) + sum(self._scratch_of(unit).values())
+
+    def _order_bytes(self, unit: list[BucketTask]) -> int:
+        """Return what the orders of a unit's edges take, and what draws negatives."""
         config = self._config
         per_edge, sorting = 4 + 4, 0  # the order; relations or weights in another type
         if config.is_cut_by_relation and any(len(m.relations) > 1 for m in self._model):
@@ -254,16 +292,18 @@ class Planner:
             per_edge += 4 + 4 + 4 + 4  # both ends, relation and weight are copied
         longest = max(step.num_edges for step in unit)
         orders = sum(step.num_edges for step in unit) * per_edge + longest * sorting
+        return orders + sum(
+            sampler_bytes(self._graph, config, self._model[step.edge_type], step)
+            for step in unit
+        )
+
+    def _scratch_of(self, unit: list[BucketTask]) -> dict[str, int]:
         widest = max(
             sum(int(self._sizes[p[0]][p[1]]) for p in {step.src, step.dst}) for step in unit
         )
         ends = {part for step in unit for part in (step.src, step.dst)}
         nodes = max(map(self._num_nodes, ends))
-        orders += sum(
-            sampler_bytes(self._graph, config, self._model[step.edge_type], step)
-            for step in unit
-        )
-        return orders + _scratch_bytes(config, self._model, widest, nodes)
+        return scratch_split(self._config, self._model, widest, nodes)
 
     def _refusal(self, layout: Layout, budget: int) -> str:
         needed = self.memory_bytes(layout)
@@ -287,7 +327,7 @@ class Planner:
         fixed = self._fixed_bytes() - self._always * (len(self._swapped) == 0)
         fixed += max(0, self._always - held) * (len(self._swapped) == 0)
         unit = max(map(self._unit_bytes, self._units))
-        scratch = _scratch_bytes(self._config, self._model, 0, 0)
+        scratch = sum(scratch_split(self._config, self._model, 0, 0).values())
         factor = 2
         while factor * max(self._partitions[name] for name in grown) <= _MOST_PARTITIONS:
             counts = {name: factor * self._partitions[name] for name in grown}
@@ -311,10 +351,21 @@ def _spec(counts: Mapping[str, int], partitions: Mapping[str, int]) -> str:
     return ",".join(f"{n}={counts.get(n, count)}" for n, count in partitions.items())
 
 
-def _scratch_bytes(
+def scratch_split(
     config: EmbeddingConfig, model: Sequence[RelationSet], num_rows: int, num_nodes: int
-) -> int:
-    """Return what the workers' scratch takes: scores, pools, gradients, slots."""
+) -> dict[str, int]:
+    """Return what the workers' scratch takes, by part of the memory.
+
+    Args:
+        config: The settings.
+        model: The relations.
+        num_rows: Rows of a bucket's partitions, each of which has a slot.
+        num_nodes: Of the largest partition.
+
+    Returns:
+        Bytes of ``activations`` (scores), of ``gradients`` (rows that are compared, and
+        theirs) and of ``temporary`` (slots).
+    """
     workers = 1 if config.deterministic else config.threads or num_cores()
     negatives = config.num_drawn
     if any(m.all_negatives.any() for m in model):
@@ -331,11 +382,9 @@ def _scratch_bytes(
     if config.relation_prediction:
         relations = max(len(m.offsets) - 1 for m in model)
         operators += chunk * (2 * relations + 2) + operators // 2
-    floats = (
-        matrices * chunk * pool
-        + chunk * chunk
-        + (rows + batch) * dim
-        + operators
-        + num_rows
-    )
-    return workers * 4 * floats
+    floats = {
+        "activations": matrices * chunk * pool + chunk * chunk,
+        "gradients": (rows + batch) * dim + operators,
+        "temporary": num_rows,
+    }
+    return {name: workers * 4 * count for name, count in floats.items()}

@@ -181,6 +181,11 @@ class InputFeatures:
                 result |= {f"{name}_hits": found, f"{name}_hit_rate": found / asked}
         return result
 
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the caches in the memory of the process."""
+        return sum(cache.nbytes for cache in self._cached.values())
+
     def cache_on(self, device: torch.device, config: GnnConfig) -> None:
         """Keep the hottest rows on a device, as ``cache_device_memory`` says.
 

@@ -76,13 +76,14 @@ class Max(Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Any, x: Any) -> Any:
-        out, ctx.winner = kernels_of(rows).max_rows(rows, x)
+        out, winner = kernels_of(rows).max_rows(rows, x)
         ctx.rows, ctx.dtype = rows, x.dtype
+        ctx.save_for_backward(winner)  # which a layer that is recomputed drops
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        of_x = kernels_of(ctx.rows).max_gradient(ctx.rows, ctx.winner, grads[0])
+        of_x = kernels_of(ctx.rows).max_gradient(ctx.rows, *ctx.saved_tensors, grads[0])
         return None, of_x.to(ctx.dtype)
 
 

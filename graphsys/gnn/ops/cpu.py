@@ -92,7 +92,7 @@ def sum_values(entries: RowEntries, values: torch.Tensor) -> torch.Tensor:
     return out
 
 
-def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
+def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the maxima of rows by feature, and what their gradient needs to know."""
     out = _room((rows.num_dst, x.shape[1]), x)
     winner = np.empty(out.shape, dtype=np.int32)
@@ -106,13 +106,15 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
         out.numpy(),
         winner,
     )
-    return out, winner
+    return out, torch.from_numpy(winner)
 
 
-def max_gradient(rows: SparseRows, winner: Any, grad: torch.Tensor) -> torch.Tensor:
+def max_gradient(
+    rows: SparseRows, winner: torch.Tensor, grad: torch.Tensor
+) -> torch.Tensor:
     """Return the gradient of ``x``, given that of the maxima ``[R, F]``."""
     of_x = torch.zeros((rows.num_src, grad.shape[1]), dtype=grad.dtype)
-    sums.scatter_winners(winner, _numpy(grad), of_x.numpy())
+    sums.scatter_winners(_numpy(winner), _numpy(grad), of_x.numpy())
     return of_x
 
 

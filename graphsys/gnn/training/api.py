@@ -50,6 +50,7 @@ from graphsys.training.callbacks import Callback
 from graphsys.training.report import TrainReport, report_of
 
 _METER_S = 0.1  # seconds between looks at the memory
+_PLANNED = ("planned_memory_bytes", "planned_memory_split")
 
 
 def train(
@@ -134,6 +135,7 @@ def train(
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
             context = replace(context, network=_network_of(context))
+        plan: Mapping[str, Any] = {}
         if dry_run or budget is not None:
             plan = make_plan(context)
             if budget is not None and exceeds(plan["planned_memory_bytes"], budget):
@@ -146,7 +148,11 @@ def train(
             kept = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
             held = runs.read_state(kept).files if resume else {}
             checkpoint.require_disk(out, disk_bytes(context) - sum(held.values()))
-        return _train(out, context, callbacks, progress, resume=resume, overwrite=overwrite)
+        report = _train(
+            out, context, callbacks, progress, resume=resume, overwrite=overwrite
+        )
+        planned = {name: plan[name] for name in _PLANNED if name in plan}
+        return replace(report, metrics={**planned, **report.metrics})
 
 
 def build_context(
@@ -334,9 +340,10 @@ def _train(
         with MemoryMeter(_METER_S) as meter:
             trainer.run(progress)
     report = report_of(out, state)
-    return replace(
-        report, metrics={**report.metrics, "peak_memory_bytes": meter.peak_bytes}
-    )
+    peak: dict[str, Any] = {"peak_memory_bytes": meter.peak_bytes}
+    if split := trainer.stepper.memory.split(meter.peak_bytes):
+        peak["peak_memory_split"] = split
+    return replace(report, metrics={**report.metrics, **peak})
 
 
 def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRunState:

@@ -19,13 +19,13 @@ from graphsys.core.memory import (
     resident_bytes,
 )
 from graphsys.gnn.context import GnnContext
-from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.layerwise_inference import are_rows_on_disk, probe
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.run import GnnRunState
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import epoch_seeds
+from graphsys.gnn.training.memory_watch import batch_bytes
 from graphsys.gnn.training.trainer import GnnTrainer
 
 Ints = npt.NDArray[np.int64]
@@ -48,6 +48,7 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
     Returns:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
         wait, or an evaluation or a checkpoint if that takes more),
+        ``planned_memory_split`` (its parts, see :mod:`graphsys.training.memory_split`),
         ``planned_parameter_bytes``,
         ``planned_rows_bytes`` (learned rows on disk, with those of two checkpoints),
         ``planned_disk_bytes`` (see :func:`disk_bytes`),
@@ -59,7 +60,8 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
     kept = checkpoint_bytes(context)
     trainer = GnnTrainer(_untrained(context))
     seeds = epoch_seeds(context.task, config, 0)
-    times, edges, waiting = [], 0, 0
+    times, edges = [], 0
+    waiting: dict[str, int] = {}
     release_free_memory()  # of smaller batches that were tried
     with MemoryMeter(_METER_S) as meter:
         base = resident_bytes()
@@ -69,17 +71,19 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
             taken = time.perf_counter() - began
             times.append(taken + batch.sample_s + batch.gather_s)
             edges = max(edges, batch.num_edges)
-            waiting = max(waiting, _input_bytes(batch))
+            for name, size in batch_bytes(batch).items():
+                waiting[name] = max(waiting.get(name, 0), size)
             trainer.loader.release(batch)
             del batch  # its rows are not there in an evaluation
     evaluated = _evaluation_bytes(context)
     parameters = sum(p.numel() * p.element_size() for p in context.network.parameters())
     rows = sum(each.most_bytes for each in context.network.stored)
     epoch_s = min(times, default=0.0) * len(seeds)
+    ahead = {name: size * abs(config.prefetch) for name, size in waiting.items()}
+    planned = max(at_most(meter, base) + sum(ahead.values()), evaluated, kept)
     return {
-        "planned_memory_bytes": max(
-            at_most(meter, base) + waiting * abs(config.prefetch), evaluated, kept
-        ),
+        "planned_memory_bytes": planned,
+        "planned_memory_split": trainer.stepper.memory.split(planned, ahead),
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
         "planned_disk_bytes": disk_bytes(context),
@@ -326,14 +330,3 @@ def disk_bytes(context: GnnContext) -> int:
     best = weights if config.keep == "best" and config.eval_every else 0
     rows: int = sum(each.most_bytes for each in network.stored)
     return 2 * (weights + moments + best) + rows
-
-
-def _input_bytes(batch: Batch) -> int:
-    rows = sum(
-        x.numel() * x.element_size()
-        for x in batch.x.values()
-        if isinstance(x, torch.Tensor)
-    )
-    return rows + sum(
-        each.indices.nbytes * 5 for hop in batch.hops for each in hop.values()
-    )

@@ -13,6 +13,7 @@ from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.training.gradient_compression import make_compression
+from graphsys.gnn.training.memory_watch import MemoryWatch
 from graphsys.gnn.training.optimizer import make_optimizer, rate_at
 
 
@@ -35,6 +36,7 @@ class Stepper:
         self.num_edges = 0  # of the last batch, the shares of all processes together
         self.state = context.state
         self.compression = make_compression(self.config, self.process_group)
+        self.memory = MemoryWatch(context, self.optimizer)
 
     def train(
         self, epoch: int, batch: Batch, num_batches: int
@@ -66,8 +68,10 @@ class Stepper:
             self.transfer.receive(batch)
         clock = new_clock(self.transfer)
         clock.mark()
-        with span("forward", batch=batch.number), watch_operators():
+        held = self.memory.forward(batch)
+        with span("forward", batch=batch.number), watch_operators(), held:
             loss, value = self._loss(batch)
+        self.memory.end("forward")
         clock.mark()
         if not math.isfinite(value):
             raise TrainingFailedError(
@@ -80,6 +84,7 @@ class Stepper:
             if place == 0:
                 self.optimizer.zero_grad(set_to_none=True)
             (loss if size == 1 else loss / size).backward()  # type: ignore[no-untyped-call]
+        self.memory.end("backward")
         clock.mark()
         with span("step", batch=batch.number), watch_operators():
             if place == size - 1:
@@ -90,6 +95,7 @@ class Stepper:
                     )
                 self.optimizer.step()
                 self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
+        self.memory.end("step")
         clock.mark()
         return value, clock.times()
 

@@ -9,10 +9,13 @@ import pyarrow as pa
 import pytest
 
 import graphsys as gs
-from graphsys.core.events import recording
+from graphsys.analysis.memory import MOST_POINTS, memory_points
+from graphsys.analysis.page.page import page_of
+from graphsys.core.events import Event, recording
 from graphsys.core.row_trace import RowVisit
 from graphsys.sampling import NeighborSampler
 from graphsys.storage import Graph, NodeChunk
+from graphsys.training.memory_split import MEMORY
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES, DIM = 60, 12
@@ -100,6 +103,54 @@ def test_every_part_of_a_gnn_training_has_values(graph: Graph, tmp_path: Path) -
     # a step has the rows of its own messages, not of what was made ahead
     assert all(step["gpu_mapping"] == "warp" for step in steps)
     assert parts["messages"]["entries"] == sum(step["edges"] for step in steps)
+
+
+def test_a_report_has_the_memory_of_every_step(graph: Graph, tmp_path: Path) -> None:
+    config = gs.gnn.GnnConfig(
+        epochs=2, fanouts=(4, 2), batch_size=8, dim=16, eval_every=0, threads=1
+    )
+    with gs.profile(level="L0") as p:
+        report = gs.gnn.train(graph, config, tmp_path / "run")
+    points = p.report["memory"]
+    assert [it["phase"] for it in points[:3]] == ["forward", "backward", "step"]
+    assert len(points) == 3 * report.metrics["batches"]
+    seconds = [it["seconds"] for it in points]
+    assert seconds == sorted(seconds)
+    assert 0 < seconds[0] < seconds[-1] < p.report["timeline"]["seconds"]
+    for it in points:
+        assert sum(it["parts"].values()) == it["bytes"]
+        assert (it["parts"]["activations"] > 0) == (it["phase"] == "forward")
+    largest = max(it["parts"]["activations"] for it in points)
+    assert largest >= report.metrics["peak_memory_split"]["activations"] > 0
+    page, text = page_of(p.report), p.summary()
+    assert page.count(", optimizer: ") == len(points) - 2  # none before the first step
+    assert "activations" in page.split('<p class="key">')[1]
+    assert "memory_bytes" in text
+    assert "parameters" in text.splitlines()[-1]
+
+
+def test_memory_of_a_long_run_is_the_largest_of_equal_spans() -> None:
+    sizes = [(7 * k) % 1000 for k in range(1000)]
+    events = [
+        Event(
+            MEMORY, k, value=size, attributes={"phase": "step", "parts": {"caches": size}}
+        )
+        for k, size in enumerate(sizes)
+    ]
+    found = memory_points(events, 0, 1000)
+    assert len(found) == MOST_POINTS
+    spans: dict[int, int] = {}
+    for k, size in enumerate(sizes):
+        spans[k * MOST_POINTS // 1000] = max(spans.get(k * MOST_POINTS // 1000, 0), size)
+    assert [it["bytes"] for it in found] == list(spans.values())
+    assert len(memory_points(events[:MOST_POINTS], 0, 1000)) == MOST_POINTS
+
+
+def test_a_run_without_a_training_tells_no_memory() -> None:
+    with gs.profile(level="L0") as p:
+        pass
+    assert p.report["memory"] == []
+    assert 'id="memory"' not in page_of(p.report)
 
 
 def test_an_embedding_step_gathers_and_updates_the_rows_that_change(

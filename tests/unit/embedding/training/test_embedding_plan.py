@@ -16,12 +16,14 @@ from graphsys.datasets import recipes
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Layout
+from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training import api
 from graphsys.embedding.training.plan import Planner
 from graphsys.embedding.type_configs import RelationConfig
 from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, Source
+from graphsys.training.memory_split import PARTS
 from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]
@@ -76,6 +78,31 @@ def test_the_order_has_the_fewest_bytes_of_all(
     whole = dataclasses.replace(config, buffer_partitions=99)
     layout = planner(make_ring(8), whole).choose(1 << 40, is_stated=True)
     assert (layout.capacity, layout.order) == (8, "inside_out")
+
+
+def test_a_report_has_the_parts_of_its_memory(
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+) -> None:
+    """Tables of 4 partitions: two are trained at a time, a third waits."""
+    graph = make_ring(4)
+    metrics = train(graph, ring_config, tmp_path / "run").metrics
+    for kind in ("planned", "peak"):
+        split = metrics[f"{kind}_memory_split"]
+        assert list(split) == list(PARTS)
+        assert sum(split.values()) == metrics[f"{kind}_memory_bytes"]
+    sizes = sorted(np.diff(graph.offsets("entity")))
+    row = 4 * ring_config.dim_of("entity")
+    state = 4 if ring_config.optimizer == "row_adagrad" else row
+    files = TableFiles(context_of(graph, ring_config))
+    operators = sum(table.nbytes for table in files.operators.values()) // 2
+    split = metrics["peak_memory_split"]
+    assert split["parameters"] == sum(sizes[-2:]) * row + operators
+    assert split["optimizer"] == sum(sizes[-2:]) * state + operators
+    # a unit of one partition leaves another beside the one that was loaded ahead
+    assert 0 < split["caches"] <= 2 * sizes[-1] * (row + state)
+    planned = metrics["planned_memory_split"]
+    assert planned["parameters"] == split["parameters"]
+    assert planned["activations"] > planned["topology"] > 0
 
 
 def test_the_smallest_budget_that_is_named_works(

@@ -1,0 +1,159 @@
+"""What the steps of a training hold in memory, part by part."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from graphsys.core.memory import resident_bytes
+from graphsys.gnn.context import GnnContext
+from graphsys.gnn.data.loader import Batch
+from graphsys.training.memory_split import is_watched, split_of, tell_memory
+
+_GROWTH = 1.1
+"""A step is counted where its batch has so many times the entries of those before."""
+_DEPTH = 4
+
+
+class MemoryWatch:
+    """Counts the parts of a training's memory; see :mod:`graphsys.training.memory_split`.
+
+    Activations are what autograd saves for the backward pass, seen by hooks that get each
+    tensor once and return it as it is. Steps without them cost an ``if``: counted are the
+    first step and those of larger batches, and every step while a profile asks. torch's
+    own ``MemTracker`` calls Python for every operator, and its module is private.
+
+    On a device nothing is counted: the process has neither weights nor activations.
+
+    Args:
+        context: The training.
+        optimizer: Its optimizer.
+
+    Attributes:
+        most: The most bytes of each part in a step so far; empty before the first.
+    """
+
+    def __init__(self, context: GnnContext, optimizer: torch.optim.Optimizer) -> None:
+        self.most: dict[str, int] = {}
+        self._is_here = context.transfer is None
+        self._network, self._optimizer = context.network, optimizer
+        self._parameters = _bytes_of(_tensors_of(context.network))
+        self._caches = context.features.cache_bytes
+        self.process = max(resident_bytes() - self._parameters - self._caches, 0)
+        self._largest = -1.0
+        self._is_counting = False
+        self._saved: dict[int, int] = {}
+        self._batch: Batch | None = None
+
+    def forward(self, batch: Batch) -> AbstractContextManager[Any]:
+        """Return the block of a forward pass, in which activations are counted if due."""
+        is_larger = batch.num_edges > _GROWTH * self._largest
+        self._is_counting = self._is_here and (is_larger or is_watched())
+        if not self._is_counting:
+            return nullcontext()
+        self._largest, self._batch = max(self._largest, float(batch.num_edges)), batch
+        known = [*_tensors_of(self._network), *_arrays(batch.x), *_arrays(batch.hops)]
+        others = {_address(array) for array in known}
+        self._saved = saved = {}
+
+        def save(tensor: torch.Tensor) -> torch.Tensor:
+            if tensor.layout is torch.strided and (at := _address(tensor)) not in others:
+                saved[at] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        return saved_tensors_hooks(save, lambda tensor: tensor)
+
+    def end(self, phase: str) -> None:
+        """Count what there is after a phase of a step: forward, backward or step."""
+        if not self._is_counting:
+            return
+        is_forward = phase == "forward"
+        found = self._known(sum(self._saved.values()) if is_forward else 0)
+        for name, size in found.items():
+            self.most[name] = max(self.most.get(name, 0), size)
+        tell_memory(phase, self.process, lambda: found)
+        if is_forward:
+            self._saved = {}
+        if phase == "step":
+            self._batch = None
+
+    def split(self, peak: int, ahead: Mapping[str, int] = MappingProxyType({})) -> Any:
+        """Return the parts of the most that the process had; empty without a step.
+
+        Args:
+            peak: The most that the process had, in bytes.
+            ahead: Bytes of batches that wait, by part.
+        """
+        if not self.most:
+            return {}
+        known = {name: size + ahead.get(name, 0) for name, size in self.most.items()}
+        return split_of(peak, self.process, known)
+
+    def _known(self, activations: int) -> dict[str, int]:
+        grads = [p.grad for p in self._network.parameters() if p.grad is not None]
+        states = self._optimizer.state.values()
+        return {
+            "parameters": self._parameters,
+            "gradients": sum(grad.nbytes for grad in grads),
+            "optimizer": sum(
+                value.nbytes
+                for moments in states
+                for value in moments.values()
+                if isinstance(value, torch.Tensor)
+            ),
+            "activations": activations,
+            **({} if self._batch is None else batch_bytes(self._batch)),
+            "caches": self._caches,
+        }
+
+
+def batch_bytes(batch: Batch) -> dict[str, int]:
+    """Return the bytes of a batch, by part."""
+    return {
+        "features": _bytes_of(_arrays(batch.x)),
+        "topology": _bytes_of(_arrays(batch.hops)),
+    }
+
+
+def _tensors_of(network: torch.nn.Module) -> Iterator[torch.Tensor]:
+    yield from network.parameters()
+    yield from network.buffers()
+
+
+def _address(array: Any) -> int:
+    """Return where an array's memory begins; of tensors, whatever part of it they are."""
+    if isinstance(array, torch.Tensor):
+        return int(array.untyped_storage().data_ptr())
+    return int(array.ctypes.data)
+
+
+def _bytes_of(arrays: Iterable[Any]) -> int:
+    """Return the bytes of arrays, of each place in memory once."""
+    sizes: dict[int, int] = {}
+    for array in arrays:
+        is_tensor = isinstance(array, torch.Tensor)
+        begin = int(array.data_ptr() if is_tensor else array.ctypes.data)
+        sizes[begin] = max(sizes.get(begin, 0), int(array.nbytes))
+    return sum(sizes.values())
+
+
+def _arrays(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """Yield the arrays and tensors that something has, and what it has, and so on."""
+    if isinstance(value, np.ndarray | torch.Tensor):
+        yield value
+        return
+    if depth == 0 or value is None:
+        return
+    inner: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, list | tuple):
+        inner = value
+    elif hasattr(value, "__dict__"):
+        inner = vars(value).values()
+    for each in inner:
+        yield from _arrays(each, depth - 1)
