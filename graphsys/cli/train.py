@@ -43,7 +43,12 @@ SetOption = Annotated[
 ]
 ResumeOption = Annotated[
     bool,
-    option("--resume", "Go on from the run's last checkpoint, with its settings.", CONTROL),
+    option(
+        "--resume",
+        "Go on from the run's last checkpoint, with its settings; --set epochs=N makes it "
+        "longer.",
+        CONTROL,
+    ),
 ]
 
 
@@ -99,7 +104,7 @@ app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_m
     epilog=examples(
         "graphsys train embedding demo -o run --preset demo-complex",
         "graphsys train embedding fb -o run --config my.toml --set epochs=8 --set dim=200",
-        "graphsys train embedding fb -o run --resume",
+        "graphsys train embedding fb -o run --resume --set epochs=40",
         "graphsys train embedding fb -o run --cluster local:2",
     ),
 )
@@ -163,7 +168,7 @@ def embedding(
     epilog=examples(
         "graphsys train gnn cora -o run --preset cora-gcn",
         "graphsys train gnn cora -o run --config my.toml --set fanouts=[15,10]",
-        "graphsys train gnn cora -o run --resume",
+        "graphsys train gnn cora -o run --resume --set epochs=400",
         "graphsys train gnn cora -o run --cluster local:2",
     ),
 )

@@ -164,7 +164,7 @@ class EmbeddingConfig(ControlConfig):
     )
     # how it is learned
     epochs: int = option(
-        10, "Passes over the training edges.", minimum=1, group="Training"
+        10, "Passes over the training edges.", minimum=1, group="Training", resumable=True
     )
     batch_size: int = option(
         1000, "Edges of an optimizer step.", minimum=1, group="Training"
@@ -201,7 +201,7 @@ class EmbeddingConfig(ControlConfig):
     )
     # this machine
     threads: int = option(
-        0, "Worker threads; 0: one per core.", minimum=0, group="Machine"
+        0, "Worker threads; 0: one per core.", minimum=0, group="Machine", resumable=True
     )
     bucket_order: OrderName = option(
         "auto",

@@ -58,7 +58,8 @@ class ControlConfig(Checked):
         group="Start",
     )
     eval_every: int = option(
-        0, "Evaluate after every so many epochs; 0: never.", minimum=0, group="Evaluation"
+        0, "Evaluate after every so many epochs; 0: never.",
+        minimum=0, group="Evaluation", resumable=True,
     )
     eval_split: str = option(
         "valid", "Split that is evaluated while training, or held_out for eval_fraction.",
@@ -92,20 +93,20 @@ class ControlConfig(Checked):
     )
     preserve_every: int = option(
         0, "Keep the checkpoint after every so many epochs for good; 0: none.",
-        minimum=0, group="Evaluation",
+        minimum=0, group="Evaluation", resumable=True,
     )
     checkpoint_seconds: float = option(
         0.0, "Shortest time between two checkpoints, which follow a bucket.",
-        minimum=0, group="Machine",
+        minimum=0, group="Machine", resumable=True,
     )
     tensorboard: bool = option(
-        False, "Write curves for TensorBoard into the run.", group="Machine"
+        False, "Write curves for TensorBoard into the run.", group="Machine", resumable=True
     )
     numbers: bool = option(
         False,
         "Count rows, parameters and gradients by table and size, and what of them 16 bits "
         "would not hold.",
-        group="Machine",
+        group="Machine", resumable=True,
     )
     # fmt: on
 

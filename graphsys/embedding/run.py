@@ -31,7 +31,6 @@ from graphsys.storage.runs.run_folder import sync_folder
 from graphsys.storage.runs.run_pins import remove_unlisted
 from graphsys.storage.transaction import disk_errors
 from graphsys.training import checkpoint
-from graphsys.training.checkpoint import require_same_config as require_same_config
 from graphsys.training.checkpoint import write_config as write_config
 
 Floats = npt.NDArray[np.float32]

@@ -297,7 +297,8 @@ class GnnConfig(Checked):
     )
     # how it is learned
     epochs: int = option(
-        10, "Passes over the training nodes, edges or graphs.", minimum=1, group="Training"
+        10, "Passes over the training nodes, edges or graphs.",
+        minimum=1, group="Training", resumable=True,
     )
     batch_size: int = option(
         1024, "Training nodes, edges or graphs of a step; 0: the whole graph at once.",
@@ -384,7 +385,8 @@ class GnnConfig(Checked):
     )
     # what is evaluated and kept
     eval_every: int = option(
-        1, "Evaluate after every so many epochs; 0: never.", minimum=0, group="Evaluation"
+        1, "Evaluate after every so many epochs; 0: never.",
+        minimum=0, group="Evaluation", resumable=True,
     )
     eval_split: str = option(
         "valid", "Split that is evaluated while training.",
@@ -407,31 +409,33 @@ class GnnConfig(Checked):
         0,
         "End the training after so many evaluations without a better one; 0: train all "
         "epochs.",
-        minimum=0, group="Evaluation",
+        minimum=0, group="Evaluation", resumable=True,
     )
     keep: Literal["best", "last"] = option(
         "best", "Whether the run keeps the weights of the best epoch or of the last.",
         group="Evaluation",
     )
     # this machine
-    threads: int = option(0, "Threads; 0: one per core.", minimum=0, group="Machine")
+    threads: int = option(
+        0, "Threads; 0: one per core.", minimum=0, group="Machine", resumable=True
+    )
     prefetch: int = option(
         -1, "Batches that threads sample and gather ahead; 0: none; -1: none or one, as "
         "comes faster in the first 16 batches.",
-        minimum=-1, maximum=64, group="Machine",
+        minimum=-1, maximum=64, group="Machine", resumable=True,
     )
     checkpoint_seconds: float = option(
         10.0, "Shortest time between two checkpoints; the last epoch always has one.",
-        minimum=0, group="Machine",
+        minimum=0, group="Machine", resumable=True,
     )
     tensorboard: bool = option(
-        False, "Write curves for TensorBoard into the run.", group="Machine"
+        False, "Write curves for TensorBoard into the run.", group="Machine", resumable=True
     )
     numbers: bool = option(
         False,
         "Count outputs, gradients and parameters by layer and size, and what of them 16 "
         "bits would not hold.",
-        group="Machine",
+        group="Machine", resumable=True,
     )
 
     # fmt: on

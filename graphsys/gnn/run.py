@@ -16,7 +16,6 @@ from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
 from graphsys.storage.runs.run_pins import remove_replaced, remove_unlisted
 from graphsys.training import checkpoint
-from graphsys.training.checkpoint import require_same_config as require_same_config
 
 Weights = dict[str, torch.Tensor]
 

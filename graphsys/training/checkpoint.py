@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,19 +69,68 @@ def write_config(path: Path, config: Any) -> str:
     return digest(text)
 
 
-def require_same_config(path: Path, config: Any) -> None:
-    """Check that a run is resumed with its own settings.
+def changed_settings(path: Path, config: Any) -> list[str]:
+    """Return what a resume changes of a run's settings, as ``key: old -> new``.
 
     Raises:
-        ConfigError: They differ; the message says where.
+        ConfigError: A setting that no resume may change; the message says which may be.
     """
     own = to_mapping(read_config(path, type(config)))
     changes = difference(own, to_mapping(config))
-    if changes:
+    free = [it.name for it in fields(config) if it.metadata.get("resumable")]
+    fixed = [it for it in changes if it.partition(":")[0] not in free]
+    if fixed:
         raise ConfigError(
-            f"the run {path} has other settings ({'; '.join(changes)}); resume it with "
-            "its own, or train a new run"
+            f"the run {path} has other settings ({'; '.join(fixed)}); resume it with "
+            f"its own, or train a new run (a resume may change {', '.join(free)})"
         )
+    return changes
+
+
+def require_epochs(path: Path, config: Any, epoch: int, step: int) -> None:
+    """Check that a resume does not end before what was trained.
+
+    Args:
+        path: The run's folder.
+        config: The settings to go on with.
+        epoch: Epochs completed.
+        step: Steps of the next one.
+
+    Raises:
+        ConfigError: It does.
+    """
+    least = epoch + (step > 0)
+    if config.epochs < least:
+        raise ConfigError(
+            f"epochs: got {config.epochs}, but the run {path} was trained for {epoch} "
+            f"epochs{' and a part' if step else ''}; expected at least {least}"
+        )
+
+
+def change_settings(path: Path, config: Any, state: Any) -> None:
+    """Have a run go on with other settings.
+
+    ``run.json`` and ``config.toml`` cannot be replaced in one step. In between the
+    checkpoint lists no checksum of the settings, so that a kill leaves a whole run with
+    either; the next resume seals it.
+
+    Args:
+        path: The run's folder, which this process writes.
+        config: The settings.
+        state: Its checkpoint, whose checksums are brought up to date.
+
+    Raises:
+        StorageFullError: They cannot be written; the run is whole.
+    """
+    state.checksums.pop(CONFIG_NAME, None)
+    run_folder.write_content(path, asdict(state))
+    state.checksums[CONFIG_NAME] = write_config(path, config)
+    run_folder.write_content(path, asdict(state))
+
+
+def is_sealed(state: Any) -> bool:
+    """Tell whether a checkpoint lists the checksum of its settings, if it has any."""
+    return not state.checksums or CONFIG_NAME in state.checksums
 
 
 def run_config(
@@ -94,7 +144,7 @@ def run_config(
 
     Args:
         out: Folder of the run.
-        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+        overrides: ``key=value`` settings on top, which the resume may change.
         load_config: The trainer's.
         check: Refuses a folder that is no run of the trainer's.
 

@@ -26,6 +26,7 @@ _GROUPS: Final = (
     "Machine",
 )
 """Headings in their order; settings of tables have none."""
+_RESUMABLE: Final = "A resume may change it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Setting:
         applies: What it belongs to, or "".
         tables: Settings of its tables, where it consists of such.
         is_list: Whether those tables are a list, not by name.
+        is_resumable: Whether a resume may change it.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Setting:
     applies: str
     tables: tuple["Setting", ...] = ()
     is_list: bool = False
+    is_resumable: bool = False
 
 
 def settings_of(cls: type) -> list[Setting]:
@@ -118,6 +121,7 @@ def _setting(field: "dataclasses.Field[Any]", hint: Any) -> Setting:
         applies=told.get("applies", ""),
         tables=tuple(settings_of(inner)) if inner else (),
         is_list=is_list,
+        is_resumable=told.get("resumable", False),
     )
 
 
@@ -160,6 +164,8 @@ def _told(setting: Setting) -> str:
     parts = [setting.help, f"{setting.kind[:1].upper()}{setting.kind[1:]}."]
     if setting.applies:
         parts.append(f"For {setting.applies}.")
+    if setting.is_resumable:
+        parts.append(_RESUMABLE)
     return " ".join(parts)
 
 
@@ -184,6 +190,7 @@ def _tables(setting: Setting) -> list[str]:
 
 def _rows(setting: Setting, prefix: str = "") -> Iterator[str]:
     told = setting.help + (f" For {setting.applies}." if setting.applies else "")
+    told += f" {_RESUMABLE}" if setting.is_resumable else ""
     shown = f"`{setting.default}`" if setting.default else "unset"
     cells = (f"`{prefix}{setting.name}`", shown, setting.kind, told)
     yield f"| {' | '.join(cell.replace('|', json.dumps('|')[1:-1]) for cell in cells)} |"

@@ -166,6 +166,35 @@ CASES = {
         r"(graphsys train) embedding",
         f"{{0}} embedding g -o none {FEW} --json",
     ),
+    "rows of the best epoch alone": of_run(
+        "train embedding ring -o e --resume --set epochs=9",
+        "graphsys/embedding/training/api.py",
+        r"`(graphsys train) embedding GRAPH -o NEW (--set init_from=\S+)`",
+        f"{{0}} embedding ring -o new {FEW} {{1}} --json",
+        uses=(),
+        files={"ring.csv": "src,dst\n" + "".join(f"{k},{k + 1}\n" for k in range(30))},
+        before=(
+            "ingest ring.csv --split 0.6,0.2,0.2 -o ring",
+            (
+                "train embedding ring -o e --set dim=4 --set epochs=8 --set eval_every=1 "
+                "--set patience=1 --set min_improvement=2"
+            ),
+        ),
+    ),
+    "what early stopping ended": of_run(
+        "train gnn parted -o n --resume --set epochs=12",
+        "graphsys/gnn/training/api.py",
+        r"also give a larger one or (--set patience=0)",
+        "train gnn parted -o n --resume --set epochs=12 {0} --json",
+        uses=("parted",),
+        before=(
+            (
+                "train gnn parted -o n --set epochs=9 --set dim=4 --set patience=1 "
+                "--set lr=1e-9 --set eval_split=test"
+            ),
+        ),
+        expected={"epochs": 12},
+    ),
     "a device": of_run(
         f"{TRAIN} --overwrite --device tpu",
         "graphsys/embedding/training/api.py",

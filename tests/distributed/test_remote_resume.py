@@ -104,6 +104,10 @@ def test_what_a_training_left_is_gone_on_with(bucket: Bucket, tmp_path: Path) ->
     assert verify_run(run.path).ok
     folders = {it.partition("/")[0] for it in bucket.names("vectors")} - {RUN_NAME}
     assert len(folders) == 1  # what was left has gone
+    longer = replace(CONFIG, epochs=4)
+    assert trained(store, place, resume=True, config=longer).epochs == 4
+    assert embedding.open_run(place).config == replace(longer, join_partitions=False)
+    assert verify_run(embedding.open_run(place).path).ok
 
 
 @pytest.mark.usefixtures("_near")
@@ -143,6 +147,10 @@ def test_a_committed_run_is_gone_on_with_by_one_machine(
         assert verify_run(folder).ok
         assert gnn.train(store, config, folder, **how).epochs == 2
     assert gnn.open_run(place).state.epoch == 2
+    how["resume"], longer = True, replace(config, epochs=3)
+    with run_target(Path(place), cluster, how) as folder:
+        assert gnn.train(store, longer, folder, **how).epochs == 3
+    assert gnn.open_run(place).config == longer
 
 
 @pytest.mark.usefixtures("_near")

@@ -43,6 +43,7 @@ def option(
     group: str = "",
     applies: str = "",
     aliases: tuple[str, ...] = (),
+    resumable: bool = False,
 ) -> Any:
     """Declare a field: its default, its help text and the limits of its value.
 
@@ -57,6 +58,7 @@ def option(
         group: The heading that ``--settings`` lists it under.
         applies: What it belongs to, where it does not always mean something: models ...
         aliases: Names that it had before; files with them are still read.
+        resumable: Whether what goes on may have another value than what was begun.
     """
     metadata = {
         "help": help,
@@ -68,6 +70,7 @@ def option(
         "group": group,
         "applies": applies,
         "aliases": aliases,
+        "resumable": resumable,
     }
     if isinstance(default, dict):
         return dataclasses.field(

@@ -29,6 +29,7 @@ from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.transport.connections import Address
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
+from graphsys.gnn.training.api import change_settings, state_to_go_on_from
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
@@ -119,7 +120,9 @@ def train_gnn(
         )
         files = RunFiles.of_driver(out, through)
         if through and resume:
-            files.publish(read_state(out))
+            state = state_to_go_on_from(out, config)
+            change_settings(out, config, state)
+            files.publish(state)
         try:
             told, restarts = _train_until_done(work, progress)
         finally:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import (
     ConfigError,
     CorruptStoreError,
@@ -22,6 +23,7 @@ from graphsys.core.memory import (
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.rng import generator
 from graphsys.datasets.temporary import stored_graph
+from graphsys.embedding import checkpoints
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
@@ -70,7 +72,8 @@ def train(
     Args:
         graph: What is trained on, open or its path; nodes and partitions are the store's.
         config: Model, negatives, optimizer and so on (``graphsys/embedding/SETTINGS.md``).
-            A resume takes the run's, and refuses others; None else for the defaults.
+            A resume takes the run's; of others those that the page says so of. None
+            else for the defaults.
         out: Folder of the run.
         resume: Go on after the last bucket that a checkpoint of ``out`` holds.
         overwrite: Replace a run in ``out``, once the new one is complete; what a kill
@@ -302,7 +305,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
 
     Args:
         out: Folder of the run.
-        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+        overrides: ``key=value`` settings on top, some of which the resume may change.
 
     Raises:
         ConfigError: There is no run, or a setting is wrong.
@@ -316,21 +319,62 @@ def open_state(
     """Return the checkpoint to go on from; of a new run the first, which is committed.
 
     Raises:
-        ConfigError: A resume with other settings or another graph.
+        ConfigError: A resume with settings that may not change, or another graph.
         CorruptStoreError: The checkpoint is damaged.
     """
     if resume:
-        state = runs.read_state(path)
-        runs.require_same_config(path, config)
-        runs.require_same_graph(state.graph, graph, path)
-        runs.check_files(path, state)
-        runs.remove_superseded(path, state)
-        return state
+        return _state_to_go_on_from(path, graph, config)
     order = {"name": layout.order, "capacity": layout.order_capacity}
     state = runs.EmbeddingRunState(graph=runs.describe_graph(graph), order=order)
     state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
     runs.commit(path, state)
     return state
+
+
+def _state_to_go_on_from(
+    path: Path, graph: GraphReader, config: EmbeddingConfig
+) -> runs.EmbeddingRunState:
+    """Return the checkpoint that a resume goes on from, perhaps with other settings."""
+    state = runs.read_state(path)
+    changes = checkpoint.changed_settings(path, config)
+    runs.require_same_graph(state.graph, graph, path)
+    runs.check_files(path, state)
+    runs.remove_superseded(path, state)
+    if changes:
+        checkpoint.require_epochs(path, config, state.epoch, state.unit)
+        _prepare_change(path, config, state)
+    if changes or not checkpoint.is_sealed(state):
+        checkpoint.change_settings(path, config, state)
+    return state
+
+
+def _prepare_change(
+    path: Path, config: EmbeddingConfig, state: runs.EmbeddingRunState
+) -> None:
+    """See to it that a run can be trained for more epochs than it was begun for.
+
+    Raises:
+        ConfigError: It ended with rows of its best epoch, and has not the last ones.
+    """
+    before = runs.read_config(path)
+    if config.epochs == before.epochs:
+        return
+    is_over = state.is_complete and (state.is_stopped or state.epoch >= before.epochs)
+    if is_over and state.best and state.best["epoch"] != state.epoch:
+        raise ConfigError(
+            f"the run {path} ended after {state.epoch} epochs with the rows of its best, "
+            f"{state.best['epoch']} (patience {before.patience}), and has not the last "
+            "ones; train on from the best in a new run: `graphsys train embedding GRAPH "
+            f"-o NEW --set init_from={path}`"
+        )
+    if is_over and state.best:  # the run itself was the checkpoint of its best epoch
+        checkpoints.preserve(path, state)
+    if config.lr_schedule != "constant" and state.num_edges:
+        note(
+            f"lr_schedule = {config.lr_schedule} spans all epochs: the rest is trained "
+            f"with the rates of a run of {config.epochs} epochs, what is trained had those "
+            f"of {before.epochs}"
+        )
 
 
 def _open_backend(device: str, config: EmbeddingConfig) -> Backend:

@@ -72,8 +72,8 @@ def train(
 
     Args:
         graph: An open graph, or its path.
-        config: The settings; None for the defaults, or for ``resume`` those of the run,
-            which others may not differ from.
+        config: The settings; None for the defaults, or for ``resume`` those of the run.
+            Of others a resume takes those that ``graphsys/gnn/SETTINGS.md`` says so of.
         out: Folder of the run.
         resume: Go on after the last epoch that left a checkpoint in ``out``.
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
@@ -307,7 +307,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
 
     Args:
         out: Folder of the run.
-        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+        overrides: ``key=value`` settings on top, some of which the resume may change.
 
     Raises:
         ConfigError: There is no run, or a setting is wrong.
@@ -337,6 +337,8 @@ def _train(
         process_group.broadcast(
             None
         )  # all have read the checkpoint before the next one replaces it
+        if resume and not process_group.rank:
+            change_settings(path, context.config, state)
         with MemoryMeter(_METER_S) as meter:
             trainer.run(progress)
     report = report_of(out, state)
@@ -349,8 +351,7 @@ def _train(
 def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRunState:
     graph, config = context.graph, context.config
     if resume:
-        state = runs.read_state(path)
-        runs.require_same_config(path, config)
+        state = state_to_go_on_from(path, config)
         run_folder.require_same_graph(state.graph, graph, path)
         run_folder.check_files(path, state.files, state.checksums)
         if not context.task.process_group.rank:
@@ -369,3 +370,40 @@ def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRun
         if context.on_commit is not None:
             context.on_commit(state)
     return state
+
+
+def state_to_go_on_from(path: Path, config: GnnConfig) -> runs.GnnRunState:
+    """Return the checkpoint of a run, which can go on with these settings.
+
+    Args:
+        path: The run's folder.
+        config: The settings, which may differ in what a resume may change.
+
+    Raises:
+        ConfigError: They differ in more, or leave nothing to train.
+    """
+    state = runs.read_state(path)
+    if not checkpoint.changed_settings(path, config):
+        return state
+    checkpoint.require_epochs(path, config, state.epoch, state.batch)
+    since_best = state.epoch - state.best_epoch
+    is_waiting_over = 0 < config.patience <= since_best and state.best_epoch
+    if state.epoch < config.epochs and is_waiting_over:
+        raise ConfigError(
+            f"the run {path} ended early after {state.epoch} epochs, {since_best} after "
+            f"its best (patience {config.patience}); to train more, also give a larger one "
+            "or --set patience=0"
+        )
+    return state
+
+
+def change_settings(path: Path, config: GnnConfig, state: runs.GnnRunState) -> None:
+    """Have a run go on with settings that :func:`state_to_go_on_from` has looked at.
+
+    Args:
+        path: The run's folder, which this process writes.
+        config: The settings.
+        state: Its checkpoint, brought up to date.
+    """
+    if checkpoint.changed_settings(path, config) or not checkpoint.is_sealed(state):
+        checkpoint.change_settings(path, config, state)
