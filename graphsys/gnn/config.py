@@ -75,8 +75,9 @@ class GnnConfig(Checked):
         choices=DECODERS.names, plugins=part_specs.DECODERS_GROUP,
     )
     margin: float = option(
-        0.1, "How much higher a pair is to score than its negatives.",
-        minimum=0, group="Task", applies="loss = margin",
+        0.1, "How much higher a pair is to score than its negatives; how much nearer a "
+        "node is to be to what its neighbors make of it than another is.",
+        minimum=0, group="Task", applies="loss = margin, hep, ahep",
     )
     valid_share: float = option(
         0.15, "Share of the edges that are valid, those before the ones of test, where the "
@@ -135,6 +136,10 @@ class GnnConfig(Checked):
     kl_weight: float = option(
         0.001, "Weight of how far the rows of nodes, as draws, are from N(0, 1).",
         minimum=0, group="Model", applies="evolving",
+    )
+    propagation_weight: float = option(
+        1.0, "Weight of the loss of nodes that are rebuilt from their neighbors.",
+        minimum=0, group="Model", applies="hep, ahep",
     )
     edge_dim: int = option(
         10, "Features of a relation's row.", minimum=1, group="Model", applies="gatne"
@@ -202,7 +207,8 @@ class GnnConfig(Checked):
     fanouts: tuple[int, ...] = option(
         (),
         "Neighbors to sample per hop, the hop next to the seeds first (as in PyG; DGL has "
-        "it last); -1: all. By default 10 each, 50 for pinsage.",
+        "it last); -1: all. By default 10 each, 50 for pinsage, all for hep. For ahep: "
+        "nodes of each relation that all nodes of a hop share, by default 256.",
         group="Sampling",
     )
     frontier: Literal["all", "new"] = option(

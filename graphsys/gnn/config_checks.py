@@ -72,7 +72,7 @@ def _check_model(config: Any) -> None:
         )
     if spec.make_stream is not None:
         _check_events(config)
-    if spec.messages == "walks" and not config.batch_size:
+    if spec.messages in ("walks", "layers") and not config.batch_size:
         raise ConfigError(
             f"batch_size: got 0 with model {config.model}, expected at least 1, for its "
             "neighborhoods are sampled"
@@ -146,7 +146,7 @@ def _check_sampler(config: Any) -> None:
             f"recent: got true with sampler {config.sampler}, expected sampler "
             f"{' or '.join(known)}"
         )
-    is_other = not sampler.is_usual
+    is_other, is_by_layer = not sampler.is_usual, spec.messages == "layers"
     for name, is_set, reason in (
         (
             "replace",
@@ -157,6 +157,9 @@ def _check_sampler(config: Any) -> None:
         ("recent", config.recent and not sampler.can_be_recent, "it knows no time"),
         ("recent", config.recent and config.weighted, "the latest are not drawn"),
         ("model", is_other and spec.messages == "walks", "its neighborhoods are walked"),
+        ("model", is_other and is_by_layer, "a hop of it is sampled as one"),
+        ("replace", config.replace and is_by_layer, "a hop of ahep is sampled as one"),
+        ("weighted", config.weighted and is_by_layer, "a hop of ahep is sampled as one"),
         ("batch_size", is_other and config.is_full_batch, "the whole graph is not sampled"),
         (
             "model",
@@ -193,7 +196,7 @@ def _check_graphs(config: Any) -> None:
     spec = spec_of(config.model)
     is_own = spec.make_model is not None or spec.make_stream is not None
     for name, is_set, expected in (
-        ("model", is_own or spec.messages in ("walks", "metapaths"), "a model of layers"),
+        ("model", is_own or spec.messages != "edges", "a model of layers"),
         ("batch_size", not config.batch_size, "at least 1: graphs of a step"),
         ("fanouts", bool(config.fanouts), "none: all of a graph is read"),
         ("sampler", not SAMPLERS.get(config.sampler).is_usual, "neighbor"),

@@ -32,6 +32,8 @@ _FILES: Final = {
     "evolving": "evolving",
     "sagpool": "sagpool",
     "diffpool": "diffpool",
+    "hep": "hep",
+    "ahep": "hep",
 }
 
 
@@ -62,7 +64,8 @@ class ModelSpec:
             of whole graphs, :class:`graphsys.gnn.models.graph_network.GraphNetwork` or
             what is made of it.
         messages: Where they come from: ``edges``; ``walks`` (PinSage's neighborhoods);
-            ``relations``, each by itself; ``metapaths`` (needs the whole graph at once).
+            ``relations``, each by itself; ``metapaths`` (needs the whole graph at once);
+            ``layers``: edges from a few sources that all nodes of a hop share, weighted.
         weights: Of messages: ``none``, or ``degrees`` of the whole graph.
         has_loops: Whether every node sends a message to itself.
         exit_layers: Linear layers after the last one, 0 to 2; others go without.
@@ -85,7 +88,7 @@ class ModelSpec:
     make_model: Callable[[Any, Any, Any, Any], Any] | None = None
     make_stream: Callable[[Any, Any, Any], Any] | None = None
     make_graph_model: Callable[[Any, Any, Any, int, str], Any] | None = None
-    messages: Literal["edges", "walks", "relations", "metapaths"] = "edges"
+    messages: Literal["edges", "walks", "relations", "metapaths", "layers"] = "edges"
     weights: Literal["none", "degrees"] = "none"
     has_loops: bool = False
     exit_layers: int = 0

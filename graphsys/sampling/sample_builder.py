@@ -106,11 +106,7 @@ class Growth:
                 forget_positions(self.positions(node_type), self.nodes(node_type), count)
 
     def _count(self, rows: PartitionedCsr, found: int) -> None:
-        if found < 0:
-            raise CorruptStoreError(
-                f"the index of edges {rows.name!r} names nodes outside the graph; run "
-                "`graphsys verify`, then ingest again"
-            )
+        require_inside(rows, found)
         self.counts[rows.neighbor_type] = found
 
 
@@ -183,3 +179,16 @@ class GroupedGrowth(Growth):
             known = self.counts.get(node_type, 0)
             fill_slots(slots, self.nodes(node_type), self.groups(node_type), known)
         return slots
+
+
+def require_inside(rows: PartitionedCsr, found: int) -> None:
+    """Refuse rows of which a kernel says that they name a node that there is not.
+
+    Raises:
+        CorruptStoreError: ``found`` is negative.
+    """
+    if found < 0:
+        raise CorruptStoreError(
+            f"the index of edges {rows.name!r} names nodes outside the graph; run "
+            "`graphsys verify`, then ingest again"
+        )

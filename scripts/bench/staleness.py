@@ -33,6 +33,7 @@ _MINING = ("graphsys/mining", "graphsys/kernels/cpu/mining")
 _CLUSTER = ("graphsys/distributed",)
 _ALL = ("graphsys", "datasets", "partitioners")
 MEASURED: dict[str, tuple[str, ...]] = {
+    "ahep": _GNN,
     "analysis": ("graphsys/analysis", "graphsys/core/events.py"),
     "before_after": _ALL,
     "billion": _ALL,

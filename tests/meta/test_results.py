@@ -19,6 +19,7 @@ STAMP = ("command", "commit", "date", "hardware", "load_average")
 NAME = re.compile(r"[a-z_]+_(sm90|[a-z]\d{3}|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
 SAVERS = {
     "bench/run": ("analysis", "--save"),
+    "bench/run ahep": ("--save",),
     "bench/run changes": ("--save",),
     "bench/before_after": (".", "--save"),
     "bench/run bsp_workers": ("--save",),

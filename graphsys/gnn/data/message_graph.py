@@ -25,6 +25,7 @@ from graphsys.sampling import (
     rows_of,
 )
 from graphsys.sampling.adjacency import REVERSED, PartitionedCsr, Side
+from graphsys.sampling.layerwise import LayerSampler
 from graphsys.sampling.multi_hop import HopSampler
 from graphsys.storage.reader import GraphReader
 
@@ -75,7 +76,8 @@ class MessageGraph:
             self.rows = tuple(
                 message_rows(graph, config.edge_types, reverse=config.reverse_edges)
             )
-            self.sampler = _make_sampler(self.rows, config)
+            is_by_layer = spec.messages == "layers"
+            self.sampler = (_by_layer if is_by_layer else _make_sampler)(self.rows, config)
         self.relations = [(r.name, r.node_type, r.neighbor_type) for r in self.rows]
         self._graph = graph
         self._times: dict[str, Ints] = {}
@@ -205,6 +207,11 @@ class MessageGraph:
 def _make_sampler(rows: Sequence[PartitionedCsr], config: GnnConfig) -> HopSampler:
     made: HopSampler = SAMPLERS.get(config.sampler).make(rows, config)
     return made
+
+
+def _by_layer(rows: Sequence[PartitionedCsr], config: GnnConfig) -> LayerSampler:
+    counts, frontier = config.hop_fanouts, config.frontier
+    return LayerSampler(rows, counts, frontier=frontier, seed=config.seed)
 
 
 def walk_rows(

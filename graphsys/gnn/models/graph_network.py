@@ -75,7 +75,9 @@ class GraphNetwork(Network):
             x: Input of those nodes by type.
         """
         (rows,) = hops
-        return {self._graph_type: self._scores(self._levels(rows, x))}
+        found = self._scores(self._levels(rows, x))
+        self.side_loss = self._loss_of_hops()
+        return {self._graph_type: found}
 
     def _levels(self, rows: Rows, x: Mapping[str, Any]) -> Iterator[Level]:
         """Yield the input and what each layer makes of it, with the rows it is over."""

@@ -111,7 +111,14 @@ class Network(Model):
                 if self._recomputes
                 else self.convolve(k, rows, h)
             )
+        self.side_loss = self._loss_of_hops()
         return self.finish(h)
+
+    def _loss_of_hops(self) -> torch.Tensor | None:
+        """Return what layers add to the loss of the batch read last."""
+        every = [getattr(hop, "side_loss", None) for hop in self.hops]
+        losses = [loss for loss in every if loss is not None]
+        return torch.stack(losses).sum() if losses else None
 
     def embed(self, x: Mapping[str, Any]) -> Tensors:
         """Return the rows that the first layer reads."""

@@ -80,8 +80,8 @@ def boards(folder: Path) -> Graph:
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_trains_and_is_measured(name: str, tmp_path: Path) -> None:
     config = load_config(preset=name, overrides=SMALL)
-    typed = {"acm": papers, "gatne": bought, "pins": boards}
-    make = typed.get(name.partition("-")[0])
+    typed = {"acm": papers, "gatne-amazon-gatne": bought, "pins": boards}
+    make = typed.get(name.partition("-")[0], typed.get(name))
     if make is not None:
         graph = make(tmp_path / "g")
     elif config.task in ("temporal_link_prediction", "change_prediction"):

@@ -72,7 +72,7 @@ def kinds() -> list[tuple[str, str, str]]:
     ]
 
 
-TRAINED = ("gat", "gatv2", "gcn", "gin", "hgt", "rgcn", "sage")
+TRAINED = ("gat", "gatv2", "gcn", "gin", "hep", "hgt", "rgcn", "sage")
 """Models whose layers go from any type to any other."""
 
 
