@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.checksums import digest
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
@@ -104,6 +105,21 @@ def require_epochs(path: Path, config: Any, epoch: int, step: int) -> None:
         raise ConfigError(
             f"epochs: got {config.epochs}, but the run {path} was trained for {epoch} "
             f"epochs{' and a part' if step else ''}; expected at least {least}"
+        )
+
+
+def note_rates(config: Any, epochs: int) -> None:
+    """Tell who lengthens a training that its rates are not those of one begun as long.
+
+    Args:
+        config: The settings to go on with.
+        epochs: What it was begun for.
+    """
+    if config.lr_schedule in ("linear", "cosine") and config.epochs != epochs:
+        note(
+            f"lr_schedule = {config.lr_schedule} spans all epochs: the rest is trained "
+            f"with the rates of a run of {config.epochs} epochs, what is trained had those "
+            f"of {epochs}"
         )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from graphsys.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from graphsys.tuning.search import Search as Search
+    from graphsys.tuning.search import SettingsSearch as SettingsSearch
     from graphsys.tuning.search import read_search as read_search
     from graphsys.tuning.tune import TuneReport as TuneReport
     from graphsys.tuning.tune import tune as tune

@@ -99,7 +99,7 @@ class Choice:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Search:
+class SettingsSearch:
     """A search, checked.
 
     Attributes:
@@ -152,11 +152,11 @@ class Search:
         return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def of_mapping(cls, mapping: Mapping[str, Any]) -> "Search":
+    def of_mapping(cls, mapping: Mapping[str, Any]) -> "SettingsSearch":
         """Return a search from what :meth:`as_mapping` returned."""
         return cls(space=_space_of(mapping["table"], ""), **mapping)
 
-    def require_same(self, other: "Search", path: Path) -> None:
+    def require_same(self, other: "SettingsSearch", path: Path) -> None:
         """Check that a search goes on as what it was begun.
 
         Raises:
@@ -170,7 +170,7 @@ class Search:
             )
 
 
-def read_search(source: Mapping[str, Any] | str | Path) -> Search:
+def read_search(source: Mapping[str, Any] | str | Path) -> SettingsSearch:
     """Read and check a search.
 
     Args:
@@ -191,7 +191,7 @@ def read_search(source: Mapping[str, Any] | str | Path) -> Search:
     library = _library(head.trainer)
     overrides = as_overrides(settings_by_key(fixed))
     base = library.load_config(preset=head.preset, file=file_, overrides=overrides)
-    search = Search(
+    search = SettingsSearch(
         trainer=head.trainer,
         base=to_mapping(base),
         space=_space_of(table, where),
@@ -205,7 +205,7 @@ def read_search(source: Mapping[str, Any] | str | Path) -> Search:
 _TABLES: Final = ("settings", "search")
 
 
-def _check(search: Search, where: str) -> None:
+def _check(search: SettingsSearch, where: str) -> None:
     """Check what is searched, value by value, and what trials are compared by.
 
     Raises:

@@ -37,7 +37,7 @@ from graphsys.storage.runs.run_folder import describe_graph, write_durably
 from graphsys.storage.runs.run_replacement import part_of
 from graphsys.storage.transaction import disk_errors
 from graphsys.training.callbacks import Callback, Training
-from graphsys.tuning.search import Search, read_search
+from graphsys.tuning.search import SettingsSearch, read_search
 
 JOURNAL: Final = "trials.journal"
 BEST: Final = "best.toml"
@@ -268,7 +268,7 @@ class _Journal:
         self,
         out: Path,
         graph: GraphReader,
-        given: Search | None,
+        given: SettingsSearch | None,
         seed: int | None,
         *,
         resume: bool,
@@ -294,14 +294,17 @@ class _Journal:
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
         )
         said = self.study.user_attrs
-        self.search, self.seed = Search.of_mapping(said["search"]), int(said["seed"])
+        self.search, self.seed = (
+            SettingsSearch.of_mapping(said["search"]),
+            int(said["seed"]),
+        )
         self._require_same(given, seed, said["graph"])
         for trial in self.study.trials:
             if trial.state == optuna.trial.TrialState.RUNNING:  # of a call that was killed
                 self.study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
         self.write_best()
 
-    def _create(self, given: Search, seed: int) -> None:
+    def _create(self, given: SettingsSearch, seed: int) -> None:
         import optuna
 
         study = optuna.create_study(
@@ -314,7 +317,7 @@ class _Journal:
         study.set_user_attr("search", given.as_mapping())  # the last: now it is begun
 
     def _require_same(
-        self, given: Search | None, seed: int | None, graph: Mapping[str, Any]
+        self, given: SettingsSearch | None, seed: int | None, graph: Mapping[str, Any]
     ) -> None:
         if given is not None:
             given.require_same(self.search, self.out)
@@ -465,7 +468,7 @@ def _state_of(trial: Any) -> str:
 def _planned(
     out: Path,
     graph: GraphReader,
-    search: Search,
+    search: SettingsSearch,
     seed: int,
     trials: int | None,
     how: Mapping[str, Any],

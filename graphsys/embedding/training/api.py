@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from graphsys.core.caller_warnings import note
 from graphsys.core.errors import (
     ConfigError,
     CorruptStoreError,
@@ -369,12 +368,7 @@ def _prepare_change(
         )
     if is_over and state.best:  # the run itself was the checkpoint of its best epoch
         checkpoints.preserve(path, state)
-    if config.lr_schedule != "constant" and state.num_edges:
-        note(
-            f"lr_schedule = {config.lr_schedule} spans all epochs: the rest is trained "
-            f"with the rates of a run of {config.epochs} epochs, what is trained had those "
-            f"of {before.epochs}"
-        )
+    checkpoint.note_rates(config, before.epochs)
 
 
 def _open_backend(device: str, config: EmbeddingConfig) -> Backend:

@@ -394,6 +394,7 @@ def state_to_go_on_from(path: Path, config: GnnConfig) -> runs.GnnRunState:
             f"its best (patience {config.patience}); to train more, also give a larger one "
             "or --set patience=0"
         )
+    checkpoint.note_rates(config, runs.read_config(path).epochs)
     return state
 
 

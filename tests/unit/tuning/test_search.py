@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.tuning.search import Choice, Range, Search, read_search
+from graphsys.tuning.search import Choice, Range, SettingsSearch, read_search
 from tests.unit.tuning.conftest import EMBEDDING, GNN
 
 
-def search_of(*, search: Any, **head: Any) -> Search:
+def search_of(*, search: Any, **head: Any) -> SettingsSearch:
     settings = {"epochs": 2, "eval_every": 1, **head.pop("settings", {})}
     said = {"trainer": "embedding", "settings": settings, "search": search, **head}
     return read_search(said)
@@ -42,7 +42,7 @@ def test_lists_and_numbers_are_what_toml_has() -> None:
     assert found.space["dim"] == Choice((4, 8))
     lists = read_search(GNN | {"search": {"fanouts": [[5, 3], [2, 2]]}})
     assert lists.config_of({"fanouts": [2, 2]}).fanouts == (2, 2)
-    assert Search.of_mapping(lists.as_mapping()) == lists
+    assert SettingsSearch.of_mapping(lists.as_mapping()) == lists
 
 
 def test_a_relation_may_be_called_as_a_key_of_ranges() -> None:

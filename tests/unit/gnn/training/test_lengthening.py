@@ -24,6 +24,7 @@ CASES: list[dict[str, Any]] = [
     {"batch_size": 0},
     {"lr_warmup_epochs": 3, "lr_decay": 0.9, "keep": "last"},
     {"task": "link_prediction", "eval_every": 0},
+    {"lr_schedule": "plateau", "lr_patience": 1},
     {"learned_rows": "disk", "patience": 3},
 ]
 
@@ -80,6 +81,13 @@ def test_what_early_stopping_ended_goes_on_with_other_patience(
         gnn.train(graph, longer, run, resume=True)
     longer = same(epochs=ended + 2, lr=1e-9, patience=0)
     assert gnn.train(graph, longer, run, resume=True).epochs == ended + 2
+
+
+def test_rates_that_fall_over_all_epochs_are_told_of(groups: Store, tmp_path: Path) -> None:
+    graph, run, config = groups(1), tmp_path / "run", same(epochs=2, lr_schedule="cosine")
+    gnn.train(graph, config, run)
+    with pytest.warns(UserWarning, match="rates of a run of 4 epochs, what is trained had"):
+        gnn.train(graph, same(epochs=4, lr_schedule="cosine"), run, resume=True)
 
 
 def test_a_resume_cannot_end_before_what_was_trained(groups: Store, tmp_path: Path) -> None:
