@@ -108,6 +108,21 @@ class GnnConfig(Checked):
         "sum", "How the rows of a graph's nodes become one.",
         group="Model", applies="graph_classification",
     )
+    prior: str = option(
+        "", "The feature that has the rows of nodes in a knowledge graph; the other "
+        "features are their rows in a behavior graph.",
+        group="Model", applies="bem",
+    )
+    prior_std: float = option(
+        0.3, "Standard deviation of a correction of such a number, before any data.",
+        above=0, group="Model", applies="bem",
+    )
+    corrected: Literal["observed", "prior"] = option(
+        "observed",
+        "Which rows come out: those of the behavior graph as the corrected knowledge has "
+        "them, or those of the knowledge graph, corrected.",
+        group="Model", applies="bem",
+    )
     pool_ratio: float = option(
         0.5, "Share of the nodes of a graph that stay after a layer.",
         above=0, maximum=1, group="Model", applies="sagpool",

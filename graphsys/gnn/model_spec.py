@@ -34,6 +34,7 @@ _FILES: Final = {
     "diffpool": "diffpool",
     "hep": "hep",
     "ahep": "hep",
+    "bem": "bem",
 }
 
 

@@ -85,7 +85,13 @@ class FeatureTable:
     @property
     def dim(self) -> int:
         """Columns of all features."""
-        return sum(column.dim for column in self._columns)
+        return sum(self.dims.values())
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Columns of every feature, in their order."""
+        pairs = zip(self.names, self._columns, strict=True)
+        return {name: column.dim for name, column in pairs}
 
     def find_odd(self, parts: Sequence[int] | None = None) -> tuple[int, list[int]]:
         """Return how many nodes have a number that is not finite, and the first of them.

@@ -39,11 +39,22 @@ class InputShape:
         dim: Dense features; 0: none, so rows are learned.
         num_learned: Rows to learn: one per node, or one per number of a bag feature.
         is_bag: Whether a node's row is the mean of those in its bag.
+        dims: Names of dense features and how many numbers each has, in their order.
     """
 
     dim: int
     num_learned: int = 0
     is_bag: bool = False
+    dims: tuple[tuple[str, int], ...] = ()
+
+    def columns(self, feature: str) -> range | None:
+        """Return which columns of the input a dense feature has; None for others."""
+        first = 0
+        for name, dim in self.dims:
+            if name == feature:
+                return range(first, first + dim)
+            first += dim
+        return None
 
 
 @dataclass(frozen=True)
@@ -272,7 +283,7 @@ class InputFeatures:
     def _shape(self, name: str) -> InputShape:
         rows = self._rows[name]
         if isinstance(rows, FeatureTable):
-            return InputShape(dim=rows.dim)
+            return InputShape(dim=rows.dim, dims=tuple(rows.dims.items()))
         if isinstance(rows, BagTable):
             return InputShape(dim=0, num_learned=max(rows.size, 1), is_bag=True)
         return InputShape(dim=0, num_learned=self._sizes[name])
