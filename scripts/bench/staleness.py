@@ -63,6 +63,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "gnn_quality": _GNN,
     "gnn_rows": _GNN,
     "gnn_workers": ("graphsys/distributed", *_GNN),
+    "bem": _GNN,
     "graph_classes": _GNN,
     "gpu_check": ("graphsys/kernels/cuda", "graphsys/engine/cuda", "graphsys/core/cuda"),
     "incremental": ("graphsys/engine/incremental", "graphsys/kernels/cpu/incremental"),

@@ -25,6 +25,7 @@ SAVERS = {
     "bench/run bsp_workers": ("--save",),
     "bench/run embedding_workers": ("--save",),
     "bench/run gnn_workers": ("--save",),
+    "bench/run bem": ("--save",),
     "bench/run graph_classes": ("--save",),
     "bench/run network_evaluation": ("--save",),
     "bench/run parameter_servers": ("--save",),
