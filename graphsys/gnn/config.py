@@ -114,7 +114,7 @@ class GnnConfig(Checked):
         group="Model", applies="bem",
     )
     prior_std: float = option(
-        0.3, "Standard deviation of a correction of such a number, before any data.",
+        0.1, "Standard deviation of a correction of such a number, before any data.",
         above=0, group="Model", applies="bem",
     )
     corrected: Literal["observed", "prior"] = option(

@@ -22,12 +22,11 @@ class Bem(Model):
     reads both and states the posterior of the correction, a mean and a standard deviation
     per number; training draws corrections from it and maximizes the lower bound of the
     likelihood of ``z_i``: its expected log density, less the divergence of the posterior
-    from the prior. That is added to the loss of the task, which sees the rows that come
-    out: ``f(h_i + d_i)``, or with ``corrected = "prior"`` the knowledge rows ``h_i + d_i``.
-    After training ``d_i`` is its mean. No messages are read.
+    from the prior. The rows that come out are ``f(h_i + d_i)``, or with ``corrected =
+    "prior"`` the knowledge rows ``h_i + d_i``; after training ``d_i`` is its mean. The task
+    measures them and moves nothing: what is learned is the bound. No messages are read.
 
-    This is the paper's pointwise form (BEM-P); in place of its interactions, differences
-    of pairs of rows, the task's own loss asks for the edges themselves.
+    This is the paper's pointwise form (BEM-P), without its differences of pairs of rows.
 
     Args:
         config: ``prior``, ``prior_std`` (s), ``corrected``; ``dim`` of hidden layers.
@@ -68,7 +67,8 @@ class Bem(Model):
         found, bounds, count = {}, [], 0
         for name, values in x.items():
             own = values[: self._num_seeds(hops[-1], name, len(values))]
-            found[name], bound = self._correct(name, own)
+            rows, bound = self._correct(name, own)
+            found[name] = rows.detach()
             bounds.append(bound)
             count += len(own)
         if self.training:

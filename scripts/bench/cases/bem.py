@@ -49,6 +49,7 @@ BEM: dict[str, Any] = {
     "dim": 256,
     "epochs": 30,
     "batch_size": 1024,
+    "num_negatives": 1,
     "lr": 0.003,
     "prior": "knowledge",
     "eval_every": 0,
