@@ -22,6 +22,8 @@ def check_together(config: Any) -> None:
     _check_model(config)
     _check_links(config)
     _check_sampler(config)
+    if config.weighted:
+        _check_weighted(config)
     _check_folds(config)
     require_evaluations(config)
     if config.lr_schedule == "plateau" and not config.eval_every:
@@ -135,6 +137,23 @@ def _check_links(config: Any) -> None:
             f"in_batch: got true with model {config.model} and negatives_of "
             f"{config.negatives_of}, expected another than gatne, and negatives_of batch"
         )
+
+
+def _check_weighted(config: Any) -> None:
+    """Check that neighbors are drawn, so that weights of edges can say which."""
+    spec = spec_of(config.model)
+    for is_set, reason in (
+        (spec.make_stream is not None, "it takes the latest neighbors"),
+        (config.is_of_graphs, "all of a graph is read"),
+        (spec.messages == "walks", "its walks take every edge alike"),
+        (spec.messages == "none", "it reads no messages"),
+        (config.is_whole_graph, "all neighbors send messages (batch_size 0)"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"weighted: got true with model {config.model} and task {config.task}, "
+                f"expected neighbors that are drawn: {reason}; --set weighted=false"
+            )
 
 
 def _check_sampler(config: Any) -> None:

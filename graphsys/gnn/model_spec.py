@@ -66,7 +66,8 @@ class ModelSpec:
             what is made of it.
         messages: Where they come from: ``edges``; ``walks`` (PinSage's neighborhoods);
             ``relations``, each by itself; ``metapaths`` (needs the whole graph at once);
-            ``layers``: edges from a few sources that all nodes of a hop share, weighted.
+            ``layers``: edges from a few sources that all nodes of a hop share, weighted;
+            ``none``: a node's own input is all that is read.
         weights: Of messages: ``none``, or ``degrees`` of the whole graph.
         has_loops: Whether every node sends a message to itself.
         exit_layers: Linear layers after the last one, 0 to 2; others go without.
@@ -89,7 +90,9 @@ class ModelSpec:
     make_model: Callable[[Any, Any, Any, Any], Any] | None = None
     make_stream: Callable[[Any, Any, Any], Any] | None = None
     make_graph_model: Callable[[Any, Any, Any, int, str], Any] | None = None
-    messages: Literal["edges", "walks", "relations", "metapaths", "layers"] = "edges"
+    messages: Literal["edges", "walks", "relations", "metapaths", "layers", "none"] = (
+        "edges"
+    )
     weights: Literal["none", "degrees"] = "none"
     has_loops: bool = False
     exit_layers: int = 0

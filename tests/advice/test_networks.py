@@ -32,6 +32,12 @@ CASES = {
         "(--device): got 'tpu', expected (cpu) or cuda",
         f"train gnn parted -o new {FEW} {{0}} {{1}} --json",
     ),
+    "walks without weights": of_network(
+        f"train gnn parted -o new {FEW} --set model=pinsage --set weighted=true",
+        "graphsys/gnn/config_checks.py",
+        "its walks take every edge alike; (--set weighted=false)",
+        f"train gnn parted -o new {FEW} --set model=pinsage {{0}} --json",
+    ),
     "a plateau of evaluations": of_network(
         f"train gnn parted -o new {FEW} --set lr_schedule=plateau --set eval_every=0",
         "graphsys/gnn/config_checks.py",

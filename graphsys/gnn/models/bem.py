@@ -158,6 +158,7 @@ register(
     ModelSpec(
         name="bem",
         make_model=Bem,
+        messages="none",
         is_of_links=True,
         default_fanout=1,
         device_gap=lambda config: ("model", "all others"),
