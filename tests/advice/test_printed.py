@@ -9,6 +9,7 @@ from tests.advice.conftest import Command
 
 HELP = "graphsys/cli/help_pages/algorithms.py"
 SETTINGS = "graphsys/training/settings.py"
+HISTORY = "graphsys/training/history.py"
 FOLLOWED = (
     (HELP, "--help"),
     (HELP, "--param"),
@@ -18,6 +19,10 @@ FOLLOWED = (
     ("graphsys/storage/info.py", "graphsys compact"),
     ("graphsys/planning/verbs.py", "--set"),
     ("graphsys/cli/evaluate.py", "--json"),
+    (HISTORY, "graphsys train"),
+    (HISTORY, "--resume"),
+    (HISTORY, "--set"),
+    (HISTORY, "--config"),
 )
 
 
@@ -69,6 +74,34 @@ def test_a_graph_of_many_deltas_says_what_folds_them_in(
     assert command(f"{advice[1]} g").code == 0
     told = command("info g")
     assert "folds them in" not in told.out + told.said
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        ("--set epochs=1", r"--resume --set epochs=2$"),
+        (
+            (
+                "--set epochs=9 --set eval_every=1 --set eval_split=train --set patience=1 "
+                "--set min_improvement=2"
+            ),
+            r"-o (NEW) --config run/config\.toml --set init_from=run$",
+        ),
+    ],
+)
+def test_a_run_says_how_more_of_it_is_trained(
+    graph: Path, command: Command, settings: str, advice: str
+) -> None:
+    none = command("info run")
+    assert none.code == 2
+    refused = command("plot run")
+    assert re.search(r"expected what `(graphsys train)` writes", refused.said)
+    assert command(f"train embedding g -o run --set dim=4 {settings}").code == 0
+    told = command("info run").out
+    line = re.search(rf"(?m)^to train more +(graphsys train embedding .*{advice})", told)
+    assert line is not None, told
+    assert command(line[1]).code == 0
+    assert "not complete" not in command("info run").out
 
 
 def test_a_plan_says_how_learned_rows_stay_on_disk(graph: Path, command: Command) -> None:

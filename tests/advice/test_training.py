@@ -169,8 +169,9 @@ CASES = {
     "rows of the best epoch alone": of_run(
         "train embedding ring -o e --resume --set epochs=9",
         "graphsys/embedding/training/api.py",
-        r"`(graphsys train) embedding GRAPH -o NEW (--set init_from=\S+)`",
-        f"{{0}} embedding ring -o new {FEW} {{1}} --json",
+        r"`(graphsys train) embedding GRAPH -o NEW (--config \S+) "
+        r"(--set init_from=\S+)`",
+        "{0} embedding ring -o new {1} {2} --set patience=0 --json",
         uses=(),
         files={"ring.csv": "src,dst\n" + "".join(f"{k},{k + 1}\n" for k in range(30))},
         before=(

@@ -119,6 +119,18 @@ def test_two_reports_beside_each_other_fit_a_screen(
     assert {"main", "operators", "changes"} <= set(told["tables"])
 
 
+@pytest.mark.parametrize("size", ["1200,900", "390,800"])
+def test_the_curves_of_a_training_fit_a_screen(
+    tmp_path: Path, browser: str, demo_run: Path, run_cli: Run, size: str
+) -> None:
+    done = run_cli("plot", demo_run, "-o", tmp_path / "curves.html")
+    assert done.returncode == 0, done.stderr
+    told = seen_in(browser, tmp_path / "curves.html", size, tmp_path)
+    assert (told["charts"], told["empty"]) == (1, [])
+    assert told["wide"] <= 0
+    assert "epochs" in told["tables"]
+
+
 # laid out when it is loaded: the document is dumped before a frame is sure to have come
 CLOCK = """
 <script>

@@ -23,7 +23,7 @@ FLAGS = {
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
     "--help --ids --json --missing-deletes --nodes --separator --skip",
     "graphsys compact": "GRAPH --help --json --memory",
-    "graphsys info": "GRAPH --help --json",
+    "graphsys info": "GRAPH|RUN --help --json",
     "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
@@ -60,6 +60,7 @@ FLAGS = {
     "--known-splits --memory --nodes --out --overwrite --relation --safe-cells --top-k",
     "graphsys export": "RUN --cluster --help --json --memory --node-type --out --overwrite "
     "--relation --relation-types --safe-cells",
+    "graphsys plot": "RUN --help --json --out --overwrite",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "
     "--network --nodes --partitions --supersteps",

@@ -10,6 +10,8 @@ from graphsys.core.memory import format_bytes
 _WIDTH = 900
 _CARD = 340
 """Widths of viewBoxes: about what a wide chart, and a card's, has on a screen."""
+_MOST_DOTS = 100
+"""Points of a curve that can be pointed at; of more, the line is drawn alone."""
 
 
 def _svg(height: float, label: str, parts: Sequence[str], width: int = _WIDTH) -> Markup:
@@ -338,6 +340,54 @@ def _seconds_by_step(
     parts.append(_text(left, base + 16, "first"))
     parts.append(_text(_WIDTH, base + 16, "last", "end"))
     return _svg(base + 20, label, parts)
+
+
+def curve(
+    points: Sequence[tuple[int, float]], name: str, best: int | None = None, kind: int = 0
+) -> Markup:
+    """Draw what was measured after epochs.
+
+    Args:
+        points: Epochs, rising, and values; what is no finite number is left out.
+        name: What was measured.
+        best: The epoch that is marked by a line.
+        kind: Its color.
+    """
+    shown = [(epoch, value) for epoch, value in points if math.isfinite(value)]
+    if not shown:
+        return Markup('<p class="none">nothing was measured</p>')
+    left, base, height = 72.0, 190.0, 170.0
+    low, high = (choose(value for _, value in shown) for choose in (min, max))
+    spread, last = (high - low) or abs(high) or 1.0, max(shown[-1][0], 2)
+
+    def place(epoch: float, value: float) -> tuple[float, float]:
+        across = (epoch - 1) / (last - 1)
+        up = (value - low) / spread if high > low else 0.5
+        return left + across * (_WIDTH - left - 8), base - up * height
+
+    parts = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0) if high > low else (0.0,):
+        value = low + share * (high - low)
+        y = place(1, value)[1]
+        parts.append(
+            f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        parts.append(_text(left - 6, y + 4, f"{value:.4g}", "end"))
+    if best is not None:
+        x = place(best, low)[0]
+        parts.append(
+            f'<line class="mean" x1="{x:.1f}" x2="{x:.1f}" y1="{base - height}" '
+            f'y2="{base}"><title>best: epoch {best}</title></line>'
+        )
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*it) for it in shown))
+    parts.append(f'<polyline class="curve s{kind}-line" points="{line}"/>')
+    if len(shown) <= _MOST_DOTS:
+        for epoch, value in shown:
+            x, y = place(epoch, value)
+            title = f"epoch {epoch}: {value:.6g}"
+            parts.append(_rect(x - 3, y - 3, 6, 6, f"s{kind}", title))
+    parts += [_text(left, base + 18, "epoch 1"), _text(_WIDTH, base + 18, str(last), "end")]
+    return _svg(base + 24, f"{name} by epoch", parts)
 
 
 def pair_of_bars(before: float, after: float, label: str) -> Markup:

@@ -364,7 +364,7 @@ def _prepare_change(
             f"the run {path} ended after {state.epoch} epochs with the rows of its best, "
             f"{state.best['epoch']} (patience {before.patience}), and has not the last "
             "ones; train on from the best in a new run: `graphsys train embedding GRAPH "
-            f"-o NEW --set init_from={path}`"
+            f"-o NEW --config {path / runs.CONFIG_NAME} --set init_from={path}`"
         )
     if is_over and state.best:  # the run itself was the checkpoint of its best epoch
         checkpoints.preserve(path, state)
