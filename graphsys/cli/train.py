@@ -205,7 +205,7 @@ def gnn(
     Run:
         --dry-run: Say what memory and time it would take; write nothing.
         --memory SIZE: Most memory to use, for example 4GB; a training that is planned to
-            need more is refused.
+            need more recomputes layers, and is refused where that is not enough.
     """
     from graphsys import gnn as library
 

@@ -9,6 +9,7 @@ from graphsys.metrics.overlap import OVERLAP_BY_EPOCH
 _PLAN = {
     "planned_memory_bytes": "peak memory",
     "planned_memory_split": "of it",
+    "recomputed_layers": "layers that are recomputed, from 0",
     "planned_buffer_partitions": "partitions in memory",
     "planned_prefetch": "one more for reading ahead",
     "planned_bucket_order": "order of the buckets",
@@ -75,6 +76,8 @@ def with_unit(name: str, value: Any) -> Any:
         return ", ".join(f"{part} {format_bytes(it)}" for part, it in value.items() if it)
     if name.endswith("per_second"):
         return round(value)
+    if name == "recomputed_layers":
+        return ", ".join(map(str, value))
     if "bytes" in name:
         return format_bytes(value)
     if "seconds" in name:

@@ -393,11 +393,11 @@ class GnnConfig(Checked):
         "and losses stay float32.",
         group="Training",
     )
-    recompute: bool = option(
-        False,
-        "Keep only the inputs of layers for the backward pass: less memory, a third more "
-        "time.",
-        group="Training",
+    recompute: Literal["auto", "none", "all"] = option(
+        "auto",
+        "Layers that keep their inputs alone for the backward pass, for less memory and up "
+        "to a third more time: those that --memory asks for, none, or all.",
+        group="Training", values_before={False: "auto", True: "all"},
     )
     seed: int = option(0, "Seed of all random draws.", minimum=0, group="Training")
     deterministic: bool = option(

@@ -17,6 +17,7 @@ import tomllib
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from graphsys.core.config.values import REQUIRED as REQUIRED
@@ -44,6 +45,7 @@ def option(
     applies: str = "",
     aliases: tuple[str, ...] = (),
     resumable: bool = False,
+    values_before: Mapping[bool, str] = MappingProxyType({}),
 ) -> Any:
     """Declare a field: its default, its help text and the limits of its value.
 
@@ -59,6 +61,7 @@ def option(
         applies: What it belongs to, where it does not always mean something: models ...
         aliases: Names that it had before; files with them are still read.
         resumable: Whether what goes on may have another value than what was begun.
+        values_before: What it says today for the truth values that it had before.
     """
     metadata = {
         "help": help,
@@ -71,6 +74,7 @@ def option(
         "applies": applies,
         "aliases": aliases,
         "resumable": resumable,
+        "values_before": values_before,
     }
     if isinstance(default, dict):
         return dataclasses.field(

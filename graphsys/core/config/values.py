@@ -132,6 +132,8 @@ def _convert(
     listed = limits.get("choices")
     if origin is typing.Literal or listed:
         known = tuple(listed()) if listed else arguments
+        if isinstance(value, bool):
+            value = limits.get("values_before", {}).get(value, value)
         if value not in known:
             close = difflib.get_close_matches(str(value), known, n=1)
             more = f"; did you mean {close[0]!r}?" if close else ""

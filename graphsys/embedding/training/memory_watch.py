@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from graphsys.embedding.training.bucket_trainer import BucketWork
 
 
-class MemoryWatch:
+class UnitMemory:
     """Counts the parts of a training's memory; see :meth:`Planner.memory_split`.
 
     Tables and orders are counted by their arrays, what kernels make for themselves by the

@@ -28,7 +28,7 @@ from graphsys.embedding.training.bucket_trainer import BucketTrainer, BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.embedding.training.drift import drift
 from graphsys.embedding.training.edge_sets import choose_edges
-from graphsys.embedding.training.memory_watch import MemoryWatch
+from graphsys.embedding.training.memory_watch import UnitMemory
 from graphsys.embedding.training.stats import EmbeddingStats
 from graphsys.embedding.training.unit_log import UnitLog
 from graphsys.embedding.training_log import TrainingLog
@@ -251,10 +251,10 @@ class EmbeddingTrainer(EmbeddingLoop):
             trained = self.schedule.epoch(state.epoch)[: state.unit]
             state.epoch_edges = sum(step.num_edges for unit in trained for step in unit)
         self.stats = EmbeddingStats(state.metrics, self.buffer, self.files, layout)
-        self.memory: MemoryWatch | None = None
+        self.memory: UnitMemory | None = None
         if backend.bucket_trainer is BucketTrainer:  # tables and scratch are in the process
             tables, operators = self.buffer.resident, self.files.operators
-            self.memory = MemoryWatch(context, tables, operators)
+            self.memory = UnitMemory(context, tables, operators)
         self._unit_log: UnitLog | None = None
         if log is not None:
             self._unit_log = UnitLog(context, log, self.bucket_trainer.measure)

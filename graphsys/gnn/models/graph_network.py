@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.features import InputShape
@@ -84,10 +83,7 @@ class GraphNetwork(Network):
         h = self.embed(x)
         yield rows, h
         for k in range(self.config.layers):
-            if self._recomputes:
-                h = checkpoint(self._layer, k, rows, h, use_reentrant=False)
-            else:
-                h = self._layer(k, rows, h)
+            h = self._run_layer(self._layer, k, rows, h)
             rows, h = self._pool(k, rows, h)
             yield rows, h
 

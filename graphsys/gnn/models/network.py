@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_embedding import StoredEmbedding
 from graphsys.gnn.data.features import FeatureBags, InputShape, WholeEmbedding
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
+from graphsys.gnn.models.recomputation import Layer, LayerCosts, recomputed
 from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
 
 
@@ -34,6 +34,10 @@ class Network(Model):
         num_out: Features of the output.
         decoder: What makes scores of the output, so that its weights are the run's.
         wanted: Types whose output is asked for; all by default.
+
+    Attributes:
+        recomputed: Layers that keep their inputs alone for the backward pass.
+        costs: Measures the layers of a forward pass, if there.
     """
 
     def __init__(
@@ -47,6 +51,9 @@ class Network(Model):
     ) -> None:
         super().__init__(config, num_out, decoder)
         self.relations = list(relations)
+        everything = range(config.layers if config.recompute == "all" else 0)
+        self.recomputed: frozenset[int] = frozenset(everything)
+        self.costs: LayerCosts | None = None
         self.learned, self.stored = _make_learned(config, shapes)
         dims = {name: shape.dim or config.dim for name, shape in shapes.items()}
         is_even = len(set(dims.values())) == 1 and not config.residual
@@ -106,11 +113,7 @@ class Network(Model):
         if self.spec.is_mean_of_layers:
             return self._mean_of_layers(hops, h)
         for k, rows in enumerate(hops):
-            h = (
-                self._convolve_again(k, rows, h)
-                if self._recomputes
-                else self.convolve(k, rows, h)
-            )
+            h = self._run_layer(self.convolve, k, rows, h)
         self.side_loss = self._loss_of_hops()
         return self.finish(h)
 
@@ -196,6 +199,12 @@ class Network(Model):
             summed[node_type] = summed[node_type] + new if node_type in summed else new
         return summed
 
+    @property
+    def can_recompute(self) -> bool:
+        """Whether layers keep something that they could compute again, and no loss."""
+        has_losses = any(hasattr(hop, "side_loss") for hop in self.hops)
+        return not (self.spec.is_mean_of_layers or has_losses)
+
     def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
         """Return the output of the last layer's rows."""
         return {name: self.exit(value) for name, value in h.items()}
@@ -205,14 +214,14 @@ class Network(Model):
         chosen = self.entry if len(self.entry) else self.hops[0]
         return list(chosen.parameters())
 
-    @property
-    def _recomputes(self) -> bool:
-        return self.config.recompute and self.training and torch.is_grad_enabled()
-
-    def _convolve_again(self, k: int, rows: Rows, h: Mapping[str, torch.Tensor]) -> Tensors:
-        """Apply layer ``k``, and again in the backward pass, for less is kept then."""
-        found: Tensors = checkpoint(self.convolve, k, rows, h, use_reentrant=False)
-        return found
+    def _run_layer(self, layer: Layer, k: int, rows: Rows, h: Tensors) -> Tensors:
+        """Apply layer ``k``; in training again in the backward pass, if it is chosen."""
+        if self.costs is not None:
+            return self.costs.run(layer, k, rows, h)
+        if k in self.recomputed and self.training and torch.is_grad_enabled():
+            modules = [*self.norms[k].modules(), *self.hops[k].modules()]
+            return recomputed(layer, k, rows, h, modules)
+        return layer(k, rows, h)
 
     def _mean_of_layers(self, hops: Sequence[Rows], x: Tensors) -> Tensors:
         """Return the mean of the input and of the rows after each layer, as LightGCN does.

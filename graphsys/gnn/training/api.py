@@ -40,7 +40,8 @@ from graphsys.gnn.training.plan import (
     enough_bytes,
     exceeds,
     learned_bytes,
-    make_plan,
+    may_choose_layers,
+    plan_within,
 )
 from graphsys.gnn.training.trainer import GnnTrainer
 from graphsys.storage.reader import GraphReader
@@ -50,7 +51,7 @@ from graphsys.training.callbacks import Callback
 from graphsys.training.report import TrainReport, report_of
 
 _METER_S = 0.1  # seconds between looks at the memory
-_PLANNED = ("planned_memory_bytes", "planned_memory_split")
+_PLANNED = ("planned_memory_bytes", "planned_memory_split", "recomputed_layers")
 
 
 def train(
@@ -134,10 +135,12 @@ def train(
         if transfer is None:
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
-            context = replace(context, network=_network_of(context))
+            made: Any = _network_of(context)
+            made.recomputed = getattr(context.network, "recomputed", frozenset())
+            context = replace(context, network=made)
         plan: Mapping[str, Any] = {}
         if dry_run or budget is not None:
-            plan = make_plan(context)
+            plan = plan_within(context, budget)
             if budget is not None and exceeds(plan["planned_memory_bytes"], budget):
                 raise _refusal(plan["planned_memory_bytes"], budget, context)
             if dry_run:
@@ -227,6 +230,10 @@ def _require_budget(context: GnnContext) -> None:
     if context.budget is None:
         return
     needed = bytes_beyond(context, context.budget)
+    if needed is not None and may_choose_layers(context):
+        network: Any = context.network
+        network.recomputed = frozenset(range(context.config.layers))
+        needed = bytes_beyond(context, context.budget)
     if needed is not None:
         raise _refusal(needed, context.budget, context)
 

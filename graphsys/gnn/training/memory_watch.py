@@ -56,14 +56,13 @@ class MemoryWatch:
         if not self._is_counting:
             return nullcontext()
         self._largest, self._batch = max(self._largest, float(batch.num_edges)), batch
-        known = [*_tensors_of(self._network), *_arrays(batch.x), *_arrays(batch.hops)]
-        others = {_address(array) for array in known}
+        others = addresses_of(self._network, batch)
         self._saved = saved = {}
 
         def save(tensor: torch.Tensor) -> torch.Tensor:
             if tensor.layout is torch.strided and (at := _address(tensor)) not in others:
                 saved[at] = tensor.untyped_storage().nbytes()
-            return tensor
+            return tensor.detach()  # an output that had its graph would have itself
 
         return saved_tensors_hooks(save, lambda tensor: tensor)
 
@@ -109,6 +108,12 @@ class MemoryWatch:
             **({} if self._batch is None else batch_bytes(self._batch)),
             "caches": self._caches,
         }
+
+
+def addresses_of(network: torch.nn.Module, batch: Batch) -> set[int]:
+    """Return where weights and a batch begin in memory: what is no activation."""
+    known = [*_tensors_of(network), *_arrays(batch.x), *_arrays(batch.hops)]
+    return {_address(array) for array in known}
 
 
 def batch_bytes(batch: Batch) -> dict[str, int]:

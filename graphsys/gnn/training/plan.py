@@ -17,19 +17,23 @@ from graphsys.core.memory import (
     MemoryMeter,
     release_free_memory,
     resident_bytes,
+    return_large_blocks,
 )
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.layerwise_inference import are_rows_on_disk, probe
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.models.network import Network
+from graphsys.gnn.models.recomputation import LayerCosts, choose_layers
 from graphsys.gnn.run import GnnRunState
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import epoch_seeds
-from graphsys.gnn.training.memory_watch import batch_bytes
+from graphsys.gnn.training.memory_watch import addresses_of, batch_bytes
 from graphsys.gnn.training.trainer import GnnTrainer
 
 Ints = npt.NDArray[np.int64]
 _BATCHES = 3
+_KEPT_BLOCK = 4 << 20
+_TRIES = 3  # of layers to recompute: what the heap keeps is not theirs
 _KEPT_BYTES = 48 << 20
 _LEAST_KEPT_BYTES = 32 << 20
 _METER_S = 0.005
@@ -93,6 +97,64 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
         "estimated_seconds_per_epoch": epoch_s,
         "estimated_seconds": epoch_s * config.epochs,
     }
+
+
+def plan_within(context: GnnContext, budget: int | None) -> Mapping[str, Any]:
+    """Make a plan; where it exceeds the budget, have layers recomputed that it fits.
+
+    Args:
+        context: What would be trained; ``recomputed`` of its network is set.
+        budget: Most memory of the process, in bytes; None: no limit.
+
+    Returns:
+        As :func:`make_plan`, and ``recomputed_layers`` where there are any.
+    """
+    network = context.network
+    if budget is None or not may_choose_layers(context):
+        plan = make_plan(context)
+    else:
+        assert isinstance(network, Network)  # as may_choose_layers() says
+        costs = _layer_costs(context)
+        # what surely does not fit is not tried
+        saved = max(resident_bytes() + costs.peak(()) - budget, 0)
+        for _ in range(_TRIES):
+            if saved:  # what a layer frees is not to stay in the heap
+                return_large_blocks(_KEPT_BLOCK)
+            chosen = choose_layers(costs, saved) if saved else frozenset()
+            network.recomputed = chosen
+            plan = make_plan(context)
+            planned = plan["planned_memory_bytes"]
+            if not exceeds(planned, budget):
+                break
+            saved += planned - budget
+            if choose_layers(costs, saved) == chosen:  # nothing else saves more
+                break
+    layers = sorted(getattr(network, "recomputed", ()))
+    return {**plan, "recomputed_layers": layers} if layers else plan
+
+
+def may_choose_layers(context: GnnContext) -> bool:
+    """Tell whether a plan may have layers recomputed, and has none yet."""
+    network = context.network
+    is_asked = context.config.recompute == "auto" and context.transfer is None
+    is_able = isinstance(network, Network) and network.can_recompute
+    return is_asked and is_able and not network.recomputed
+
+
+def _layer_costs(context: GnnContext) -> LayerCosts:
+    """Measure the layers in the forward pass of a batch, the second of two."""
+    trainer = GnnTrainer(_untrained(context))
+    network: Any = trainer.network
+    network.train()
+    seeds = epoch_seeds(context.task, context.config, 0)
+    costs = LayerCosts()
+    with torch.random.fork_rng(devices=[]):
+        for batch in itertools.islice(trainer.batches(0, seeds), 1):
+            for _ in range(2):
+                network.costs = costs = LayerCosts(addresses_of(network, batch))
+                network(batch.hops, batch.x)
+            trainer.loader.release(batch)
+    return costs
 
 
 def bytes_beyond(context: GnnContext, budget: int) -> int | None:

@@ -124,7 +124,7 @@ LINKS = {"task": "link_prediction", "num_negatives": 6, "batch_size": 50}
     [
         ("bare", {}),
         ("bare", {"accumulate": 2, "prefetch": 4, "lr_decay": 0.5}),
-        ("bare", {"model": "gat", "recompute": True, "row_decay": 0.1}),
+        ("bare", {"model": "gat", "recompute": "all", "row_decay": 0.1}),
         ("bare", {"sampler": "temporal", "row_decay": 0.1}),
         ("bare", {"model": "pinsage"}),
         ("bare", {**LINKS, "negatives_of": "pair", "accumulate": 3}),

@@ -61,13 +61,29 @@ def test_accumulating_resumes_at_a_step(groups: Store, tmp_path: Path) -> None:
     assert are_equal(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize("model", ["sage", "gat", "gcn"])
-def test_recomputing_changes_nothing(groups: Store, tmp_path: Path, model: Any) -> None:
+@pytest.mark.parametrize(
+    ("model", "norm"),
+    [("sage", "none"), ("gat", "layer"), ("gcn", "batch"), ("gin", "batch")],
+)
+def test_recomputing_changes_nothing(
+    groups: Store, tmp_path: Path, model: Any, norm: Any
+) -> None:
+    """Running means of batch norm, too, see each batch once."""
     graph = groups(1)
-    options = {"model": model, "dropout": 0.4, "attention_dropout": 0.2}
+    options = {"model": model, "norm": norm, "dropout": 0.4, "attention_dropout": 0.2}
     kept = trained(graph, tmp_path / "kept", **options)
-    again = trained(graph, tmp_path / "again", recompute=True, **options)
+    again = trained(graph, tmp_path / "again", recompute="all", **options)
     assert are_equal(kept, again)
+
+
+def test_truth_values_of_before_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "old.toml"
+    for before, today in (("true", "all"), ("false", "auto")):
+        file.write_text(f"recompute = {before}\n")
+        assert gnn.load_config(file=file).recompute == today
+        assert gnn.load_config(overrides=[f"recompute={before}"]).recompute == today
+    old: Any = True
+    assert GnnConfig(recompute=old).recompute == "all"
 
 
 def test_recomputing_keeps_less(groups: Store) -> None:
@@ -75,7 +91,7 @@ def test_recomputing_keeps_less(groups: Store) -> None:
     from graphsys.gnn.training.api import build_context
 
     held = []
-    for recompute in (False, True):
+    for recompute in ("none", "all"):
         config = config_of(layers=3, fanouts=(-1,) * 3, recompute=recompute, dropout=0.5)
         context = build_context(groups(1), config)
         context.network.train()
@@ -174,5 +190,5 @@ def test_without_tensorboard_its_extra_is_named(
 def test_defaults_are_those_of_runs_before_these_options() -> None:
     config = GnnConfig()
     assert (config.optimizer, config.accumulate, config.precision) == ("adam", 1, "float32")
-    assert not config.recompute
+    assert config.recompute == "auto"  # which does nothing without a budget
     assert not config.tensorboard

@@ -1,0 +1,159 @@
+"""Layers whose activations are dropped and computed again: which ones, and how.
+
+A layer that is recomputed keeps its input alone for the backward pass, and then runs a
+second time, with the random numbers of the first. Which layers that pays for is chosen by
+the memory that each holds and the time that each takes (in the spirit of Jain et al.,
+"Checkmate: breaking the memory wall with optimal tensor rematerialization", MLSys 2020,
+over whole layers; torch's own budget needs ``torch.compile``, which does not see into our
+kernels).
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
+
+from graphsys.gnn.models.model import Rows, Tensors
+
+Layer = Callable[[int, Rows, Tensors], Tensors]
+_MOST_LAYERS = 12
+"""Of more layers not all sets are tried."""
+
+
+def recomputed(
+    layer: Layer, k: int, rows: Rows, h: Mapping[str, Any], norms: Iterable[nn.Module]
+) -> Tensors:
+    """Apply a layer, and again in the backward pass, for less is kept then.
+
+    Args:
+        layer: Applies layer ``k``.
+        k: Which, from 0.
+        rows: Where messages go.
+        h: Rows of the sources by type.
+        norms: Modules of the layer; those with running means see each batch once.
+    """
+    names = list(h)
+
+    def apply(*values: Any) -> Tensors:
+        return layer(k, rows, dict(zip(names, values, strict=True)))
+
+    batch_norms = [it for it in norms if isinstance(it, nn.BatchNorm1d)]
+
+    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return nullcontext(), _unmoved(batch_norms)
+
+    found: Tensors = checkpoint(
+        apply, *h.values(), use_reentrant=False, context_fn=contexts
+    )
+    return found
+
+
+@contextmanager
+def _unmoved(norms: Collection[nn.BatchNorm1d]) -> Iterator[None]:
+    """Normalize by the batch and leave the running means as they are."""
+    before = [(norm.momentum, norm.num_batches_tracked) for norm in norms]
+    for norm in norms:  # without momentum a batch counts for nothing
+        norm.momentum = 0.0
+        norm.num_batches_tracked = _copy(norm.num_batches_tracked)
+    try:
+        yield
+    finally:
+        for norm, (momentum, count) in zip(norms, before, strict=True):
+            norm.momentum, norm.num_batches_tracked = momentum, count
+
+
+def _copy(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    return None if tensor is None else tensor.clone()
+
+
+class LayerCosts:
+    """What each layer keeps for the backward pass, and how long its forward pass takes.
+
+    Args:
+        known: Addresses of what is in memory anyway: weights and the batch.
+    """
+
+    def __init__(self, known: Collection[int] = ()) -> None:
+        self.kept: list[int] = []  # bytes that a layer keeps, its input apart
+        self.inputs: list[int] = []
+        self.seconds: list[float] = []
+        self._keeps_input: list[bool] = []
+        self._is_input_kept: list[bool] = []  # by the layer before
+        self._known, self._seen = frozenset(known), set[int]()
+
+    def run(self, layer: Layer, k: int, rows: Rows, h: Tensors) -> Tensors:
+        """Apply a layer and measure it; what it keeps is dropped after it."""
+        tensors = [x for x in h.values() if isinstance(x, torch.Tensor)]
+        own = {_address(x): x.untyped_storage().nbytes() for x in tensors}
+        self.inputs.append(sum(n for at, n in own.items() if at not in self._known))
+        self._is_input_kept.append(own.keys() <= self._seen | self._known)
+        self._seen = seen = set()
+        kept: dict[int, int] = {}
+
+        def save(tensor: torch.Tensor) -> torch.Tensor:
+            seen.add(at := _address(tensor))
+            if at not in self._known and at not in own:
+                kept[at] = tensor.untyped_storage().nbytes()
+            return tensor.detach()  # an output that had its graph would never be freed
+
+        began = time.perf_counter()
+        with saved_tensors_hooks(save, lambda tensor: tensor):
+            found = layer(k, rows, h)
+        self.seconds.append(time.perf_counter() - began)
+        self.kept.append(sum(kept.values()))
+        self._keeps_input.append(bool(own.keys() & seen))
+        return {name: x.detach().requires_grad_() for name, x in found.items()}
+
+    def peak(self, chosen: Collection[int]) -> int:
+        """Return the most bytes of activations, where some layers are recomputed.
+
+        That is at the end of the forward pass, or while such a layer has its activations
+        again and those of the layers before it are still there.
+        """
+        held = most = 0
+        for k, kept in enumerate(self.kept):
+            is_there = self._is_input_kept[k] and k > 0 and k - 1 not in chosen
+            if not is_there and (k in chosen or self._keeps_input[k]):
+                held += self.inputs[k]
+            most = max(most, held + kept)
+            held += 0 if k in chosen else kept
+        return most
+
+
+def choose_layers(costs: LayerCosts, saved: int) -> frozenset[int]:
+    """Return the layers whose recomputation saves enough in the least time.
+
+    Args:
+        costs: Of a batch.
+        saved: Bytes that are to be saved.
+
+    Returns:
+        Layers from 0; where no choice saves so much, the one that saves the most.
+    """
+    number = len(costs.kept)
+    sets: Iterable[tuple[int, ...]]
+    if number <= _MOST_LAYERS:
+        sets = (s for n in range(number + 1) for s in combinations(range(number), n))
+    else:  # those that keep the most for their time first
+        rate = [
+            kept / max(s, 1e-9) for kept, s in zip(costs.kept, costs.seconds, strict=True)
+        ]
+        order = sorted(range(number), key=rate.__getitem__, reverse=True)
+        sets = (tuple(order[:n]) for n in range(number + 1))
+    target = costs.peak(()) - saved
+
+    def rank(chosen: tuple[int, ...]) -> tuple[int, float]:
+        return max(costs.peak(chosen) - target, 0), sum(costs.seconds[k] for k in chosen)
+
+    best: tuple[int, ...] = min(sets, key=rank)
+    return frozenset(best)
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage().data_ptr())
