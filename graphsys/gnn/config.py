@@ -393,6 +393,16 @@ class GnnConfig(Checked):
         "and losses stay float32.",
         group="Training",
     )
+    sparsity: float = option(
+        0.0,
+        "Share of the weights of linear layers that are zero: the smallest are dropped, "
+        "others grow (RigL).",
+        minimum=0, maximum=0.99, group="Training",
+    )
+    sparsity_every: int = option(
+        10, "Steps after which weights are dropped and others grow.",
+        minimum=1, group="Training", applies="sparsity > 0",
+    )
     recompute: Literal["auto", "none", "all"] = option(
         "auto",
         "Layers that keep their inputs alone for the backward pass, for less memory and up "

@@ -75,6 +75,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "kill_ingest": _INGEST,
     "kill_training": _EMBEDDING,
     "memory_rule": ("graphsys/engine", *_INGEST),
+    "low_memory": _GNN,
     "mining": _MINING,
     "mutation": ("scripts/mutating", "scripts/mutation"),
     "neighbor_cache": _GNN,

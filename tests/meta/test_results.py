@@ -27,6 +27,7 @@ SAVERS = {
     "bench/run gnn_workers": ("--save",),
     "bench/run bem": ("--save",),
     "bench/run graph_classes": ("--save",),
+    "bench/run low_memory": ("--save",),
     "bench/run network_evaluation": ("--save",),
     "bench/run parameter_servers": ("--save",),
     "bench/run neighbor_cache": ("--save",),

@@ -391,4 +391,5 @@ def disk_bytes(context: GnnContext) -> int:
     moments: int = sum(2 * p.nbytes for p in network.parameters() if p.requires_grad)
     best = weights if config.keep == "best" and config.eval_every else 0
     rows: int = sum(each.most_bytes for each in network.stored)
-    return 2 * (weights + moments + best) + rows
+    masks = sum(p.numel() for p in network.parameters()) if config.sparsity else 0
+    return 2 * (weights + moments + best + masks) + rows

@@ -15,6 +15,7 @@ from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.training.gradient_compression import make_compression
 from graphsys.gnn.training.memory_watch import MemoryWatch
 from graphsys.gnn.training.optimizer import make_optimizer, rate_at
+from graphsys.gnn.training.sparse_weights import SparseWeights
 
 
 class Stepper:
@@ -36,6 +37,9 @@ class Stepper:
         self.num_edges = 0  # of the last batch, the shares of all processes together
         self.state = context.state
         self.compression = make_compression(self.config, self.process_group)
+        self.sparse: SparseWeights | None = None
+        if self.config.sparsity:
+            self.sparse = SparseWeights(self.config, self.network, self.optimizer)
         self.memory = MemoryWatch(context, self.optimizer)
 
     def train(
@@ -93,6 +97,10 @@ class Stepper:
                     torch.nn.utils.clip_grad_norm_(
                         self.network.parameters(), self.config.clip_norm
                     )
+                if self.sparse is not None:
+                    done = -(-num_batches // self.config.accumulate)
+                    step = epoch * done + batch.number // self.config.accumulate
+                    self.sparse.before_step(step, done)
                 self.optimizer.step()
                 self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
         self.memory.end("step")

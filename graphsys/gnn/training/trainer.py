@@ -213,6 +213,8 @@ class GnnTrainer(TrainingLoop):
             "weights": _copy(self.network),
             "optimizer": dump_optimizer(self.stepper.optimizer),
         }
+        if self.stepper.sparse is not None:
+            tensors["masks"] = self.stepper.sparse.dump()
         if self._best is not None:
             tensors["best"] = None if self._is_best_saved else self._best
         with span("checkpoint"):
@@ -329,6 +331,9 @@ class GnnTrainer(TrainingLoop):
             self.network.restore(weights, path)
         if states is not None:
             load_optimizer(self.stepper.optimizer, states, path)
+        masks = runs.load(path, self.state, "masks")
+        if masks is not None and self.stepper.sparse is not None:
+            self.stepper.sparse.load(masks, path)
         self._best = runs.load(path, self.state, "best")
 
 
