@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError
-from graphsys.core.remote.locations import Location, Place, is_remote
+from graphsys.core.remote.locations import Location, Place, is_remote, shown
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME
-from graphsys.storage.remote.fetching import read_head, run_folder
+from graphsys.storage.remote.fetching import read_head
+from graphsys.storage.runs.remote_checkpoint import settings_folder
 from graphsys.storage.runs.run_folder import GNN, read_content
 
 if TYPE_CHECKING:
@@ -83,14 +84,12 @@ def history(run: Place) -> History:
         ConfigError: There is no run.
         CorruptStoreError: It cannot be read.
     """
-    path = run_folder(run)
-    try:
-        content = read_content(path)
-    except FileNotFoundError as err:
+    if not is_run(run):
         raise ConfigError(
             f"{run} holds no run (no {RUN_NAME}); expected what `graphsys train` writes"
-        ) from err
-    settings = load_toml(path / CONFIG_NAME)
+        )
+    with settings_folder(run) as path:  # of an object store nothing else is fetched
+        content, settings = read_content(path), load_toml(path / CONFIG_NAME)
     is_network = content.get("kind") == GNN
     losses = content.get("losses", [])
     curves: dict[str, Curve] = {}
@@ -170,7 +169,7 @@ def _how_to_go_on(found: History, run: Place) -> str:
     """Return the command that trains more of a run."""
     content, settings = found.content, found.settings
     graph = shlex.quote(str(content["graph"]["path"]))
-    place = shlex.quote(str(run))
+    place = shlex.quote(shown(str(run)))
     command = f"graphsys train {found.kind} {graph} -o {place} --resume"
     epoch, planned = content["epoch"], int(settings.get("epochs", 1))
     if found.kind == GNN:

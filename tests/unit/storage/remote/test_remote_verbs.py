@@ -55,6 +55,14 @@ def test_a_graph_is_made_used_trained_on_and_served(
     assert stored["graph"]["path"] == graph
     assert run("train", "embedding", graph, "-o", vectors, *small) == 2
     assert "already holds a training run; choose" in capsys.readouterr().err
+    assert not run("info", vectors, "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["epochs"], told["graph"]["path"]) == (1, graph)
+    assert told["go_on"].endswith(f"-o {vectors} --resume --set epochs=2")
+    assert not run("plot", vectors, "-o", tmp_path / "loss.svg")
+    assert "loss" in (tmp_path / "loss.svg").read_text()
+    assert run("plot", graph) == 2
+    assert f"{graph} holds no run" in capsys.readouterr().err
     assert not run("evaluate", vectors, "--json")
     assert 0 < json.loads(capsys.readouterr().out)["metrics"]["mrr"] <= 1
     assert not run("nearest", vectors, "7", "-k", "3", "--json")
