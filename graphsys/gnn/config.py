@@ -156,6 +156,10 @@ class GnnConfig(Checked):
         1.0, "Weight of the loss of nodes that are rebuilt from their neighbors.",
         minimum=0, group="Model", applies="hep, ahep",
     )
+    senses: int = option(
+        4, "Rows of a node, one for each of its senses, which share dim; 1: DeepWalk.",
+        minimum=1, group="Model", applies="mixture",
+    )
     edge_dim: int = option(
         10, "Features of a relation's row.", minimum=1, group="Model", applies="gatne"
     )

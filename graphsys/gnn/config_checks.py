@@ -66,6 +66,11 @@ def _check_model(config: Any) -> None:
             f"task: got {config.task} with model {config.model}, whose rows are "
             f"compared with each other; expected {' or '.join(known)}"
         )
+    if spec.decoder and config.decoder not in ("dot", spec.decoder):
+        raise ConfigError(
+            f"decoder: got {config.decoder} with model {config.model}, whose rows have one "
+            f"of their own; expected {spec.decoder}, or none"
+        )
     if spec.make_graph_model is not None and not config.is_of_graphs:
         known = [name for name in TASKS.names() if TASKS.get(name).is_of_graphs]
         raise ConfigError(

@@ -35,6 +35,7 @@ _FILES: Final = {
     "hep": "hep",
     "ahep": "hep",
     "bem": "bem",
+    "mixture": "mixture",
 }
 
 
@@ -79,6 +80,7 @@ class ModelSpec:
         is_of_links: Whether its rows are only compared with each other.
         is_whole_graph: Whether messages of a step go over the whole graph.
         is_skipgram: Whether it learns from windows of walks, whatever ``positives`` say.
+        decoder: Of its rows, where others have the config's; "": as others.
         default_fanout: Neighbors per hop.
         device_gap: From the config, what a device has no kernels for, as the setting and
             the values that it has them for; None where it has all.
@@ -103,6 +105,7 @@ class ModelSpec:
     is_of_links: bool = False
     is_whole_graph: bool = False
     is_skipgram: bool = False
+    decoder: str = ""
     default_fanout: int = 10
     device_gap: Callable[[Any], tuple[str, str] | None] = _everywhere
 

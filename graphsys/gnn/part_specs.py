@@ -125,7 +125,9 @@ DECODERS = SpecRegistry(
     "decoder",
     DECODERS_GROUP,
     DecoderSpec,
-    modules=dict.fromkeys(("dot", "distmult", "mlp"), "graphsys.gnn.tasks.decoders"),
+    modules=dict.fromkeys(
+        ("dot", "distmult", "mlp", "senses"), "graphsys.gnn.tasks.decoders"
+    ),
 )
 PAIR_LOSSES = SpecRegistry(
     "loss",

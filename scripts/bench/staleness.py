@@ -77,6 +77,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "memory_rule": ("graphsys/engine", *_INGEST),
     "low_memory": _GNN,
     "mining": _MINING,
+    "mixture": _GNN,
     "mutation": ("scripts/mutating", "scripts/mutation"),
     "neighbor_cache": _GNN,
     "network_evaluation": ("graphsys/gnn/inference", "graphsys/gnn/layerwise_passes.py"),

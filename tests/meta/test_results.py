@@ -30,6 +30,7 @@ SAVERS = {
     "bench/run low_memory": ("--save",),
     "bench/run network_evaluation": ("--save",),
     "bench/run parameter_servers": ("--save",),
+    "bench/run mixture": ("--save",),
     "bench/run neighbor_cache": ("--save",),
     "bench/run partition_groups": ("--save",),
     "bench/run pinsage_negatives": ("--save",),

@@ -6,9 +6,11 @@ import torch
 from torch import nn
 
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.part_specs import DECODERS, DecoderSpec
 
 _NUMBERS_AT_A_TIME = 1 << 24
+_LEAST = 1e-12
 
 
 class Decoder(nn.Module):
@@ -27,6 +29,11 @@ class Decoder(nn.Module):
     def own(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
         """Return the scores of queries ``[n, F]`` with their own rows ``[n, K, F]``."""
         raise NotImplementedError
+
+    def of_pairs(self, query: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
+        """Return what stands for queries ``[n, F]`` in training, given their positives."""
+        del positive  # for decoders that draw by both
+        return query
 
 
 class Dot(Decoder):
@@ -62,6 +69,34 @@ class DistMult(Dot):
         return query * self.weight
 
 
+class Senses(Dot):
+    """The inner product of rows of senses; in training that of a sense which is drawn.
+
+    Rows in training end with the node's shares in its senses; a pair has one of those, with
+    a chance in proportion to the product of both ends' shares. Other rows are as they are.
+
+    Args:
+        num_features: Of all senses together.
+    """
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        self._num_features = num_features
+
+    def of_pairs(self, query: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
+        """Return queries that are 0 but for the sense that each pair has."""
+        num = self._num_features
+        rows, shares = query[:, :num], query[:, num:]
+        if not shares.shape[1]:
+            return query
+        chances = shares * positive[:, num:] + _LEAST
+        chosen = torch.zeros_like(shares)
+        chosen = chosen.scatter(1, torch.multinomial(chances, 1), 1.0)
+        by_sense = torch.unflatten(rows, 1, (shares.shape[1], -1))
+        masked = (by_sense * chosen[:, :, None]).flatten(1)
+        return torch.cat([masked, torch.zeros_like(shares)], dim=1)
+
+
 class MLP(Decoder):
     """Two linear layers on the product of both rows, feature by feature."""
 
@@ -88,13 +123,15 @@ class MLP(Decoder):
 
 def make_decoder(config: GnnConfig, num_features: int) -> Decoder:
     """Return the decoder that a config names."""
-    made: Decoder = DECODERS.get(config.decoder).make(config, num_features)
+    name = spec_of(config.model).decoder or config.decoder
+    made: Decoder = DECODERS.get(name).make(config, num_features)
     return made
 
 
 for _spec in (
     DecoderSpec(name="dot", make=lambda config, num_features: Dot()),
     DecoderSpec(name="distmult", make=lambda config, num_features: DistMult(num_features)),
+    DecoderSpec(name="senses", make=lambda config, num_features: Senses(num_features)),
     DecoderSpec(name="mlp", make=lambda config, num_features: MLP(num_features)),
 ):
     DECODERS.add(_spec)

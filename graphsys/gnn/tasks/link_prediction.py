@@ -156,6 +156,7 @@ class LinkPrediction:
         query = rows[src_type].index_select(0, batch.places[src_type][:num_pairs])
         places = batch.places[dst_type][num_pairs if src_type == dst_type else 0 :]
         others = rows[dst_type].index_select(0, places)
+        query = self._score.of_pairs(query, others[:num_pairs])
         end = num_pairs + self.num_shared
         positive = self._score.own(query, others[:num_pairs, None])
         negative = self._score(query, others[num_pairs:end])

@@ -27,6 +27,7 @@ OURS = [
     "hgt",
     "jodie",
     "lightgcn",
+    "mixture",
     "pinsage",
     "recency",
     "rgcn",
