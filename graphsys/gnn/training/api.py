@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
@@ -401,7 +402,13 @@ def state_to_go_on_from(path: Path, config: GnnConfig) -> runs.GnnRunState:
             f"its best (patience {config.patience}); to train more, also give a larger one "
             "or --set patience=0"
         )
-    checkpoint.note_rates(config, runs.read_config(path).epochs)
+    before = runs.read_config(path).epochs
+    checkpoint.note_rates(config, before)
+    if config.sparsity and config.epochs != before:
+        note(
+            "sparsity: weights are dropped and grow until three quarters of all epochs: "
+            f"from here on as in a run of {config.epochs}, before as in one of {before}"
+        )
     return state
 
 

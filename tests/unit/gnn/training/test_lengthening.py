@@ -90,6 +90,15 @@ def test_rates_that_fall_over_all_epochs_are_told_of(groups: Store, tmp_path: Pa
         gnn.train(graph, same(epochs=4, lr_schedule="cosine"), run, resume=True)
 
 
+def test_weights_that_grow_over_all_epochs_are_told_of(
+    groups: Store, tmp_path: Path
+) -> None:
+    graph, run = groups(1), tmp_path / "run"
+    gnn.train(graph, same(epochs=2, sparsity=0.5), run)
+    with pytest.warns(UserWarning, match="as in a run of 4, before as in one of 2"):
+        gnn.train(graph, same(epochs=4, sparsity=0.5), run, resume=True)
+
+
 def test_a_resume_cannot_end_before_what_was_trained(groups: Store, tmp_path: Path) -> None:
     graph, run = groups(1), tmp_path / "run"
     gnn.train(graph, same(epochs=3), run)
