@@ -38,7 +38,7 @@ def stores(tmp_path: Path) -> Stores:
                     for name, dim in features.items()
                 },
             )
-            parts = [nodes]
+            parts: list[Any] = [nodes]
             for relation in ("likes", "knows"):
                 for split, count in (("train", 120), ("valid", 20), ("test", 20)):
                     pairs = rng.integers(0, NUM, (count, 2)).tolist()
