@@ -90,6 +90,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "pinsage_negatives": _GNN,
     "readers": ("datasets/readers", "datasets/text"),
     "sampling": ("graphsys/sampling",),
+    "time_to_quality": ("graphsys/training", *_GNN, *_EMBEDDING),
     "satisfiability": ("graphsys/engine/algorithms/satisfiability.py",),
     "schedulers": ("graphsys/analysis",),
     "temporal": _GNN,
