@@ -35,7 +35,7 @@ from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
 
 Mode = Literal["memory", "streamed", "paged"]
 
-LOADED_BYTES = 38 << 20
+LOADED_BYTES = 40 << 20
 """What loading compiled kernels, starting threads and writing a result take."""
 _NOTHING = np.zeros(1, dtype=np.uint32)
 _COPIED_SHARE = 5
