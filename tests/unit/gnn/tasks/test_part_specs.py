@@ -193,7 +193,8 @@ def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -
     run(site, "predict", "run", "-o", "rows.parquet")
     said = run(site, *command, "--resume", code=2, is_there=False)
     assert re.search(
-        r"config.toml: decoder: got 'bilinear', expected one of distmult, dot, mlp; "
+        r"config.toml: decoder: got 'bilinear', expected one of distmult, dot, mlp, "
+        r"senses; "
         r"install the package that brings it \(entry point of graphsys.decoders\)$",
         said.strip(),
     )
