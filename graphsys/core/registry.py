@@ -45,7 +45,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self.group = group
         self._adapt = adapt
-        self._modules = dict(modules or {})
+        self.modules = dict(modules or {})
         self._items: dict[str, T] = {}
         self._is_loaded = group is None
 
@@ -66,8 +66,8 @@ class Registry(Generic[T]):
         Raises:
             UnknownNameError: nothing is; the message lists the known names.
         """
-        if name not in self._items and name in self._modules:
-            importlib.import_module(self._modules[name])
+        if name not in self._items and name in self.modules:
+            importlib.import_module(self.modules[name])
         if name not in self._items:
             self._load_others()
         try:
@@ -78,7 +78,7 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Return all names, sorted."""
         self._load_others()
-        return sorted({*self._items, *self._modules})
+        return sorted({*self._items, *self.modules})
 
     def _load_others(self) -> None:
         """Load what other packages bring, once."""
@@ -86,7 +86,7 @@ class Registry(Generic[T]):
             return
         self._is_loaded = True
         for point in entry_points(group=self.group or ""):
-            if point.name in self._items or point.name in self._modules:
+            if point.name in self._items or point.name in self.modules:
                 continue
             try:
                 found = point.load()

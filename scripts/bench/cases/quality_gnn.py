@@ -59,6 +59,7 @@ def measure(
         "best_epoch": report.metrics.get("best_epoch", 0),
         "train_seconds": round(report.seconds, 2),
         "train_cpu_seconds": round(state.cpu_seconds, 2),
+        "peak_memory_bytes": report.metrics["peak_memory_bytes"],
         "load_average": load.load_average,
         "other_cpu_share": load.other_cpu_share,
     }
