@@ -109,7 +109,9 @@ def densities(shapes: Sequence[tuple[int, ...]], share: float) -> list[float]:
 
     Examples:
         >>> [round(it, 4) for it in densities([(100, 100), (10, 10)], 0.1)]
-        [0.091, 1.0]
+        [0.0918, 0.9182]
+        >>> [round(it, 4) for it in densities([(100, 100), (10, 10)], 0.2)]
+        [0.192, 1.0]
         >>> densities([(8, 4)], 0.25)
         [0.25]
     """
