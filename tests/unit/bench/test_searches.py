@@ -10,7 +10,7 @@ from graphsys.tuning.search import read_search
 SEARCHES = Path(__file__).resolve().parents[3] / "scripts" / "bench" / "searches"
 
 
-@pytest.mark.parametrize("file", sorted(SEARCHES.glob("*.toml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(SEARCHES.glob("*.toml")), ids=lambda it: it.stem)
 def test_a_search_of_a_preset_can_be_read(file: Path) -> None:
     assert read_search(file).space
     text = file.read_text(encoding="utf-8")
