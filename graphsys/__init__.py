@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from graphsys.facade.graph import open_graph as open
     from graphsys.facade.ingest import ingest as ingest
     from graphsys.facade.ingest import split as split
-    from graphsys.tuning.tune import tune as tune
+    from graphsys.tuning.trials import tune as tune
 
 __all__ = [
     "NO_NODE",

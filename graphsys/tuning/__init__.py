@@ -7,7 +7,7 @@ from graphsys.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from graphsys.tuning.search import SettingsSearch as SettingsSearch
     from graphsys.tuning.search import read_search as read_search
-    from graphsys.tuning.tune import TuneReport as TuneReport
-    from graphsys.tuning.tune import tune as tune
+    from graphsys.tuning.trials import TuneReport as TuneReport
+    from graphsys.tuning.trials import tune as tune
 
 __getattr__ = lazy_exports(__name__)

@@ -29,7 +29,7 @@ MADE = "ingest ring.csv --split 0.6,0.2,0.2 -o ring"
 
 def of_search(command: str, advice: str, *then: str, **given: Any) -> Case:
     """Return a case about a search in the graph ``ring``."""
-    settings = {"files": FILES, "before": (MADE,), "told_in": "graphsys/tuning/tune.py"}
+    settings = {"files": FILES, "before": (MADE,), "told_in": "graphsys/tuning/trials.py"}
     return Case(command=command, advice=advice, then=then, **(settings | given))
 
 
@@ -56,7 +56,7 @@ CASES = {
         "tune ring -o search --trials 1 {0} search.toml --json",
     ),
 }
-FOLLOWED = (("graphsys/tuning/tune.py", "graphsys train"),)
+FOLLOWED = (("graphsys/tuning/trials.py", "graphsys train"),)
 
 
 @pytest.mark.parametrize("name", CASES)

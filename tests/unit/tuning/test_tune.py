@@ -21,7 +21,7 @@ from graphsys.core.errors import (
 from graphsys.storage import Graph
 from graphsys.storage.locks import WriterLock
 from graphsys.tuning import tune
-from graphsys.tuning.tune import TRIAL, _Watch
+from graphsys.tuning.trials import TRIAL, _Watch
 from tests.conftest import Run
 from tests.unit.tuning.conftest import EMBEDDING, GNN
 
@@ -94,7 +94,7 @@ def test_a_search_that_goes_on_draws_as_one_that_never_stopped(
 
 KILLED = """
 import os, signal
-from graphsys.tuning.tune import _Watch, tune
+from graphsys.tuning.trials import _Watch, tune
 calls, end = [], _Watch.on_epoch_end
 def die(watch, training):
     end(watch, training)
