@@ -40,7 +40,7 @@ def works(
     yield _work(
         f"Cora, GCN, valid accuracy {ACCURACY}",
         in_child(f"{MODULE}:our_network", shared=shared, folder=folder),
-        ("PyG", in_child(f"{PEER}:pyg", shared=shared, target=ACCURACY)),
+        ("PyG", in_child(f"{PEER}:pyg", shared=shared, goal=ACCURACY)),
         missing,
     )
     peer = peer_python("pykeen")
@@ -49,7 +49,7 @@ def works(
         in_child(f"{MODULE}:our_embedding", shared=shared, folder=folder),
         (
             "PyKEEN",
-            peer and in_child(f"{PEER}:pykeen", python=peer, shared=shared, target=MRR),
+            peer and in_child(f"{PEER}:pykeen", python=peer, shared=shared, goal=MRR),
         ),
         missing,
     )

@@ -9,7 +9,7 @@ from bench.harness import Outcome
 THREADS = 2
 
 
-def pyg(shared: str, target: float) -> Outcome:
+def pyg(shared: str, goal: float) -> Outcome:
     """Train PyG's own example of GCN."""
     import torch
     from torch.nn import functional
@@ -54,13 +54,13 @@ def pyg(shared: str, target: float) -> Outcome:
                 right = network()[data.val_mask].argmax(1) == data.y[data.val_mask]
             return float(right.float().mean())
 
-        return _timed(epoch, accuracy, target, 200)
+        return _timed(epoch, accuracy, goal, 200)
 
     train()
     return train()
 
 
-def pykeen(shared: str, target: float, lr: float = 0.1) -> Outcome:
+def pykeen(shared: str, goal: float, lr: float = 0.1) -> Outcome:
     """Train PyKEEN's ComplEx with all nodes as negatives."""
     import torch
     from pykeen.evaluation import RankBasedEvaluator
@@ -110,7 +110,7 @@ def pykeen(shared: str, target: float, lr: float = 0.1) -> Outcome:
             )
             return float(found.get_metric("mrr"))
 
-        return _timed(epoch, mrr, target, 200)
+        return _timed(epoch, mrr, goal, 200)
 
     train()
     return train()
