@@ -15,7 +15,7 @@ WIDE_ID: Final = np.dtype(np.int64)
 
 MAX_USER_ID: Final = 2**63 - 1
 DEFAULT_SPLIT: Final = "train"
-_NEGATIVE: Final = "_negative"
+NEGATIVE: Final = "_negative"
 
 
 class EdgeType(NamedTuple):
@@ -36,7 +36,7 @@ def true_splits(splits: Iterable[str]) -> list[str]:
         >>> true_splits(["train", "test", "test_negative"])
         ['train', 'test']
     """
-    return [split for split in splits if not split.endswith(_NEGATIVE)]
+    return [split for split in splits if not split.endswith(NEGATIVE)]
 
 
 def known_splits(splits: Iterable[str], chosen: str | Iterable[str] = "all") -> list[str]:

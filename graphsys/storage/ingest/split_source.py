@@ -3,17 +3,16 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from graphsys.core.errors import BudgetError, InputError
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.core.types import EdgeType
 from graphsys.storage.ingest.graph_source import GraphSource, as_ids
 from graphsys.storage.ingest.options import MIN_MEMORY
+from graphsys.storage.ingest.split_column import rows_of
 from graphsys.storage.ingest.split_negatives import FEW_PAIRS, NegativePairs
 from graphsys.storage.ingest.split_plan import SplitPlan, relation_codes
 from graphsys.storage.ingest.split_spec import SplitSpec
@@ -62,7 +61,7 @@ class SplitSource(GraphSource):
         for code, name in enumerate(_NAMES):
             rows = np.flatnonzero(codes == code)
             if len(rows):
-                part = _rows(replace(chunk, split=name), rows)
+                part = rows_of(replace(chunk, split=name), rows)
                 yield part
                 if code and self._spec.negatives:
                     relations = relation_codes(bucket, piece)[rows]
@@ -123,12 +122,3 @@ def reserved_memory(graph: GraphReader, memory: int | str, spec: SplitSpec) -> i
         f"memory: splitting the edges of {graph.num_nodes} nodes takes "
         f"{format_bytes(held + MIN_MEMORY)}, got {format_bytes(budget)}; give more"
     )
-
-
-def _rows(chunk: EdgeChunk, rows: npt.NDArray[np.int64]) -> EdgeChunk:
-    def of(values: Any) -> Any:
-        is_plain = isinstance(values, np.ndarray)
-        return values[rows] if is_plain else values.take(pa.array(rows))
-
-    columns = {name: of(values) for name, values in chunk.columns.items()}
-    return replace(chunk, src=of(chunk.src), dst=of(chunk.dst), columns=columns)
