@@ -26,7 +26,7 @@ _GAPS = {
     "fb15k237-rotate": "theirs has dimension 1000 and some 300 epochs; ours 8, not tuned",
     "fb15k237-rescal": _SEARCH + "ours has 6 epochs, 500 sampled negatives, no dropout",
     "wn18rr-complex": _SEARCH + "ours has 30, 1000 sampled negatives, no dropout",
-    "wn18rr-distmult": _SEARCH + "ours has 30, 1000 sampled negatives, no dropout",
+    "wn18rr-distmult": _SEARCH + "ours has 20, 1000 sampled negatives, no dropout",
     "wn18rr-transe": _SEARCH + "ours has 15, 500 sampled negatives; one setting was tried",
     "wn18rr-rotate": "theirs has dimension 500 and some 500 epochs; ours 15",
     "wn18rr-rescal": _SEARCH + "ours has 15, 500 sampled negatives, no dropout",
