@@ -76,10 +76,19 @@ def tables(folder: Path) -> list[Path]:
     return files
 
 
+def column_of_splits(folder: Path) -> list[Path]:
+    """Write a file whose column says the split of an edge, one of them late."""
+    lines = [f"{k},{k * 7 % 90},{'test' if k > 80 else 'train'}" for k in range(90)]
+    file = folder / "edges.csv"
+    file.write_text("\n".join(["src,dst,split", *lines, ""]))
+    return [file]
+
+
 @pytest.mark.parametrize(
     ("write", "options"),
     [
         (integers, {"partitions": 3}),
+        (column_of_splits, {"partitions": 2}),
         (integers, {"partitions": 2, "undirected": True, "coalesce": True, "seed": 5}),
         (integers, {"order": "degree", "drop_self_loops": True, "coalesce": True}),
         (integers, {"ids": "string", "partitions": 4}),

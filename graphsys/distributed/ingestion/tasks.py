@@ -27,6 +27,7 @@ from graphsys.distributed.shared_files import SharedFiles, Values
 from graphsys.kernels.cpu import hashing
 from graphsys.storage.ids.id_mapping import clean_ids
 from graphsys.storage.ids.string_ids import string_buffers, used_strings
+from graphsys.storage.ingest.split_column import chunks_of
 from graphsys.storage.manifest import index_file
 from graphsys.storage.source import EdgeChunk, NodeChunk
 from graphsys.storage.write.edge_index import index_batch
@@ -48,7 +49,7 @@ def scan(work: IngestWork, number: int) -> Piece:
     bytes_read = 0
     with work.opened() as here:
         files, bits = here.files, work.shard_bits
-        for chunk in source.chunks():
+        for chunk in chunks_of(source):
             name = f"piece-{number}/{len(chunks)}"
             if isinstance(chunk, NodeChunk):
                 ids = _save_ids(

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from graphsys.core.errors import InputError, cut_list
 from graphsys.core.types import DEFAULT_SPLIT, NEGATIVE
-from graphsys.storage.source import EdgeChunk
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 NAME: Final = "split"
 _WORDS: Final = {
@@ -34,7 +35,25 @@ def split_of(word: str | None) -> str | None:
     return found + NEGATIVE if found and is_negative else found
 
 
-def divided(chunk: EdgeChunk) -> Iterator[EdgeChunk]:
+def chunks_of(source: Source) -> Iterator[EdgeChunk | NodeChunk]:
+    """Yield what a source has, edges by the splits that their column names.
+
+    Edges that come from a store are in their splits, and keep all of their columns.
+
+    Raises:
+        InputError: The source is malformed, or some words of the column are no splits.
+    """
+    for chunk in source.chunks():
+        if isinstance(chunk, NodeChunk) or isinstance(source, GraphSource):
+            yield chunk
+            continue
+        try:
+            yield from _divided(chunk)
+        except InputError as err:
+            raise InputError(f"{source.name}: {err}") from err
+
+
+def _divided(chunk: EdgeChunk) -> Iterator[EdgeChunk]:
     """Yield the edges of every split that a column names, without that column.
 
     A column of other words, or of numbers, stays one. Parquet and Arrow files, whose column

@@ -17,7 +17,7 @@ from graphsys.storage.ids.id_mapping import Assignment, NodeNumbering
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.quality import partition_quality, warn_of_duplicates
-from graphsys.storage.ingest.split_column import divided
+from graphsys.storage.ingest.split_column import chunks_of
 from graphsys.storage.manifest import (
     EdgeTypeEntry,
     Manifest,
@@ -112,7 +112,7 @@ class IngestSteps:
 
     def _read(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the source's chunks; what fails in it is not the output's fault."""
-        chunks = self._source.chunks()
+        chunks = chunks_of(self._source)
         while True:
             self._in_source = True
             try:
@@ -128,10 +128,7 @@ class IngestSteps:
                     f"{err.filename or self._source.name}: cannot be read: {reason}"
                 ) from err
             self._in_source = False
-            if isinstance(chunk, EdgeChunk) and not isinstance(self._source, GraphSource):
-                yield from divided(chunk)
-            else:
-                yield chunk
+            yield chunk
 
     def _scan_edges(self, chunk: EdgeChunk) -> None:
         kind = chunk.edge_type

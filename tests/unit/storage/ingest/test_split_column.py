@@ -49,6 +49,15 @@ def test_a_files_column_says_the_split(tmp_path: Path) -> None:
     assert again.num_edges_of(kind, "test") == 2
 
 
+def test_the_file_is_named_whose_words_are_no_splits(tmp_path: Path) -> None:
+    file = tmp_path / "edges.csv"
+    file.write_text("src,dst,split\n1,2,train\n2,3,odd\n")
+    with pytest.raises(
+        InputError, match=r"edges\.csv: .* split: found 'odd'"
+    ):
+        gs.ingest(file, tmp_path / "g")
+
+
 def test_other_words_stay_a_column(tmp_path: Path) -> None:
     table = pa.table({"src": SRC, "dst": DST, "split": ["even", "odd"] * 2})
     graph = gs.ingest(edges={KIND: table}, out=tmp_path / "g").graph
