@@ -52,9 +52,7 @@ def test_a_files_column_says_the_split(tmp_path: Path) -> None:
 def test_the_file_is_named_whose_words_are_no_splits(tmp_path: Path) -> None:
     file = tmp_path / "edges.csv"
     file.write_text("src,dst,split\n1,2,train\n2,3,odd\n")
-    with pytest.raises(
-        InputError, match=r"edges\.csv: .* split: found 'odd'"
-    ):
+    with pytest.raises(InputError, match=r"edges\.csv: .* split: found 'odd'"):
         gs.ingest(file, tmp_path / "g")
 
 
