@@ -12,14 +12,14 @@ from graphsys.core.rng import draw_key
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.features import InputShape
 from graphsys.gnn.model_spec import ModelSpec, register
-from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
+from graphsys.gnn.models.model import Relation, Rows, Tensors, UnlayeredModel, key_of
 from graphsys.gnn.ops.functional import spmm
 
 _ITERATIONS = 200
 _LEAST = 1e-12
 
 
-class Mixture(Model):
+class Mixture(UnlayeredModel):
     """Rows ``u_ik`` of a node's senses k, with shares ``p_ik`` that the graph tells.
 
     A pair (i, j) that walks or edges give is one of sense k with a chance in proportion to
@@ -96,28 +96,6 @@ class Mixture(Model):
             senses = torch.unflatten(table.weight, 1, (self.config.senses, -1))
             found[name] = (own[:, :, None] * senses).flatten(1)
         return found
-
-    def embed(self, x: Mapping[str, Any]) -> Tensors:
-        """Rows are not made layer by layer."""
-        raise NotImplementedError
-
-    def convolve(
-        self,
-        k: int,
-        rows: Rows,
-        h: Mapping[str, torch.Tensor],
-        own: Mapping[str, torch.Tensor] | None = None,
-    ) -> Tensors:
-        """Rows are not made layer by layer."""
-        raise NotImplementedError
-
-    def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
-        """Rows are not made layer by layer."""
-        raise NotImplementedError
-
-    def first_weights(self) -> list[nn.Parameter]:
-        """Return nothing, for no layer takes features."""
-        return []
 
 
 def soft_clusters(

@@ -112,6 +112,32 @@ class Model(nn.Module, ABC):
         return total / max(1, sum(len(chosen) for chosen in places.values()))
 
 
+class UnlayeredModel(Model):
+    """A model whose rows are not made layer by layer: of a table, or of a stream."""
+
+    def embed(self, x: Mapping[str, Any]) -> Tensors:
+        """Is not asked for."""
+        raise NotImplementedError
+
+    def convolve(
+        self,
+        k: int,
+        rows: Rows,
+        h: Mapping[str, torch.Tensor],
+        own: Mapping[str, torch.Tensor] | None = None,
+    ) -> Tensors:
+        """Is not asked for."""
+        raise NotImplementedError
+
+    def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
+        """Is not asked for."""
+        raise NotImplementedError
+
+    def first_weights(self) -> list[nn.Parameter]:
+        """Return none: no layer takes features."""
+        return []
+
+
 def key_of(name: str) -> str:
     """Return a name as torch allows it in the names of modules.
 

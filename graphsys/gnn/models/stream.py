@@ -18,7 +18,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.event_batches import EVENTS, EventSeeds
 from graphsys.gnn.data.events import EventStream
-from graphsys.gnn.models.model import Model, Rows, Tensors
+from graphsys.gnn.models.model import Rows, Tensors, UnlayeredModel
 
 Ints = npt.NDArray[np.int64]
 
@@ -156,7 +156,7 @@ class NodeStateModel(StreamModel):
         return self.rows_at(nodes, np.full(len(nodes), now), now)
 
 
-class StreamNetwork(Model):
+class StreamNetwork(UnlayeredModel):
     """A stream model as the trainer and runs know networks.
 
     Args:
@@ -196,25 +196,3 @@ class StreamNetwork(Model):
         """
         events = self.stream.events
         return self.stream.rows(events.numbers(node_type, nodes))
-
-    def embed(self, x: Mapping[str, Any]) -> Tensors:
-        """Do nothing: there are no layers over a graph."""
-        raise NotImplementedError
-
-    def convolve(
-        self,
-        k: int,
-        rows: Rows,
-        h: Mapping[str, torch.Tensor],
-        own: Mapping[str, torch.Tensor] | None = None,
-    ) -> Tensors:
-        """Do nothing: there are no layers over a graph."""
-        raise NotImplementedError
-
-    def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
-        """Do nothing: there are no layers over a graph."""
-        raise NotImplementedError
-
-    def first_weights(self) -> list[nn.Parameter]:
-        """Return none: no layer takes features."""
-        return []
