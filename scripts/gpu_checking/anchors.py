@@ -22,7 +22,7 @@ def measure(context: Context) -> None:
 
     device = "cpu" if context.is_simulated else "cuda"
     size = 1 << (16 if context.is_simulated else 30)
-    first = torch.zeros(size, dtype=torch.uint8, device=device)
+    first = torch.randint(256, (size,), dtype=torch.uint8, device=device)
     second = torch.empty_like(first)
     seconds = median_of(lambda: second.copy_(first), device)
     context.tell({"case": "copy on the device", "bytes_per_second": 2 * size / seconds})
@@ -36,7 +36,8 @@ def measure(context: Context) -> None:
         ("bfloat16", torch.bfloat16),
     )
     for name, dtype in kinds:
-        matrix = torch.ones((side, side), dtype=dtype, device=device)
+        # random: a product of zeros or ones is faster than one of data
+        matrix = torch.randn((side, side), device=device).to(dtype)
         seconds = median_of(lambda m=matrix: m @ m, device)  # type: ignore[misc]
         rate = 2 * side**3 / seconds
         context.tell({"case": f"product of {name}", "flops_per_second": rate})

@@ -1,5 +1,6 @@
 """The tests marked ``gpu``, room by room and side by side."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -11,13 +12,15 @@ from typing import Any
 from gpu_checking.steps import Context
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = (
-    "tests/unit/engine/cuda/test_gpu.py",
-    "tests/unit/embedding/cuda/test_embedding_gpu.py",
-    "tests/unit/gnn/cuda/test_gnn_gpu.py",
-    "tests/unit/mining/test_mining_gpu.py",
-)
-"""By name: collecting all tests takes longer than most of these."""
+FILES = {
+    "tests/unit/engine/cuda/test_gpu.py": True,
+    "tests/unit/embedding/cuda/test_embedding_gpu.py": False,
+    "tests/unit/gnn/cuda/test_gnn_gpu.py": False,
+    "tests/unit/mining/test_mining_gpu.py": True,
+}
+"""By name: collecting all tests takes longer than most of these. Whether pytest-xdist is to
+spread them over processes: cores compile while the card waits. The others do so by
+themselves."""
 _COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|deselected)")
 
 
@@ -30,8 +33,10 @@ def check(context: Context) -> None:
     """Run all files at once, each with a log of its own; simulated, only collect them."""
     folder = Path(os.environ["GPU_CHECK_FOLDER"])
     options = ["--collect-only"] if context.is_simulated else ["-rfE", "--maxfail=40"]
+    spread = ["-n", str(max(2, (os.cpu_count() or 1) // 3))]
+    has_xdist = importlib.util.find_spec("xdist") is not None and not context.is_simulated
     running = {}
-    for name in FILES:
+    for name, is_spread in FILES.items():
         log = folder / f"gpu_check_{Path(name).stem}.txt"
         command = [
             sys.executable,
@@ -43,6 +48,7 @@ def check(context: Context) -> None:
             "-p",
             "no:cacheprovider",
             *options,
+            *(spread if is_spread and has_xdist else ()),
             name,
         ]
         with log.open("w") as words:

@@ -1,9 +1,11 @@
 """compute-sanitizer around one tiny case of each family of kernels."""
 
+import os
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from gpu_checking.steps import Context
 
@@ -43,19 +45,16 @@ def planned() -> list[str]:
 
 
 def check(context: Context) -> None:
-    """Run every case under every tool; simulated, without a tool."""
+    """Run all cases under every tool, side by side; simulated, without a tool."""
     sanitizer = shutil.which("compute-sanitizer")
     if sanitizer is None and not context.is_simulated:
         context.tell({"case": "compute-sanitizer", "left_out": "it is not on PATH"})
         return
-    left_out = []
+    left_out: list[str] = []
+    works = {}
     for tool in ("none",) if context.is_simulated else _TOOLS:
         for name, program in _CASES.items():
-            case = f"{tool}, {name}"
             if name == "gnn" and not context.has_triton():
-                continue
-            if time.monotonic() > context.deadline:
-                left_out.append(case)
                 continue
             strategies = "'auto'," if context.is_simulated else "'auto', 'fused', 'twc'"
             words = [sys.executable, "-c", program.replace("{strategies}", strategies)]
@@ -63,7 +62,16 @@ def check(context: Context) -> None:
                 words[2] = f"{_SHIM}{words[2]}"
             else:
                 words = [str(sanitizer), "--tool", tool, "--error-exitcode", "9", *words]
-            run(context, case, words)
+            works[f"{tool}, {name}"] = words
+
+    def work(case: str) -> None:
+        if time.monotonic() > context.deadline:
+            left_out.append(case)
+        else:
+            run(context, case, works[case])
+
+    with ThreadPoolExecutor(max(2, (os.cpu_count() or 1) * 3 // 4)) as pool:
+        list(pool.map(work, works))
     context.leave_out(left_out)
 
 

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.triton.device import is_interpreted
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import cut_bucket
 from graphsys.embedding.model import relation_sets
@@ -36,7 +35,7 @@ from graphsys.kernels.cpu.embedding.step import train_batches
 from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
 from tests.embedding_oracle import DIM, OneEdgeType, Result, Step
-from tests.triton_sim import quick_interpreter
+from tests.triton_sim.run_cases import main
 from tests.unit.embedding.conftest import Ring
 
 Floats = npt.NDArray[np.float32]
@@ -258,14 +257,5 @@ def run_training(case: str) -> dict[str, object]:
 RUNNERS = {"step": run_step, "bucket": run_bucket, "run": run_training}
 
 
-def main() -> None:
-    """Run the cases named on the command line."""
-    for case in sys.argv[1:]:
-        kind, _, rest = case.partition(":")
-        sys.stdout.write(json.dumps({"case": case, **RUNNERS[kind](rest)}) + "\n")
-
-
 if __name__ == "__main__":
-    if is_interpreted():
-        quick_interpreter.install()
-    main()
+    sys.exit(main(RUNNERS))

@@ -37,7 +37,7 @@ from graphsys.gnn.ops.adjacency import SparseRows, join_rows
 from graphsys.gnn.ops.gcn_norm import weigh
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
-from tests.triton_sim import quick_interpreter
+from tests.triton_sim.run_cases import main
 
 Shapes = list[tuple[int | str, ...]]
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Shapes]] = {
@@ -329,14 +329,5 @@ RUNNERS = {
 }
 
 
-def main() -> None:
-    """Run the cases named on the command line."""
-    for case in sys.argv[1:]:
-        kind, _, rest = case.partition(":")
-        sys.stdout.write(json.dumps({"case": case, **RUNNERS[kind](rest)}) + "\n")
-
-
 if __name__ == "__main__":
-    if is_interpreted():
-        quick_interpreter.install()
-    main()
+    sys.exit(main(RUNNERS))
