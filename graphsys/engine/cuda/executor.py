@@ -14,7 +14,7 @@ from graphsys.core.memory import format_bytes
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.arrays import node_bytes
 from graphsys.engine.cuda.launch import DeviceLauncher
-from graphsys.engine.cuda.rows import DeviceBlocks
+from graphsys.engine.cuda.rows import DeviceBlocks, kept_of
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.cuda.supersteps import DeviceSupersteps
 from graphsys.engine.execute.directions import pull_directions, push_directions
@@ -26,6 +26,8 @@ from graphsys.engine.topology import Topology
 _SHARE = 0.9
 """Part of the device's free memory that a run takes by default."""
 _UNLIMITED = 2**31
+_EDGE = "edge__"
+"""Before the name of a column of edges, in that of an argument of a kernel."""
 
 
 class DeviceExecutor(Executor):
@@ -71,9 +73,10 @@ class DeviceExecutor(Executor):
             num_threads=1,
             max_supersteps=max_supersteps,
         )
+        kept = sum(it.nbytes for it in kept_of(topology).values())
         if device_memory is None:
             free = free_memory()
-            device_memory = None if free is None else int(_SHARE * free)
+            device_memory = None if free is None else int(_SHARE * free) + kept
         memory = DeviceMemory()
         budget = None
         if device_memory is not None:
@@ -85,7 +88,9 @@ class DeviceExecutor(Executor):
                     f"device, the budget is {format_bytes(device_memory)}: raise "
                     "device_memory, or use device='cpu'"
                 )
-        rows = self.rows = DeviceBlocks(topology, memory, budget)
+        arguments = {name for _, names in module.KERNELS.values() for name in names}
+        columns = frozenset(it.rpartition(_EDGE)[2] for it in arguments if _EDGE in it)
+        rows = self.rows = DeviceBlocks(topology, memory, budget, columns)
         launcher = DeviceLauncher(
             program,
             module.KERNELS,

@@ -1,8 +1,13 @@
-"""Rows on the device: resident, or streamed block by block through two buffers."""
+"""Rows on the device: resident, or streamed block by block through two buffers.
 
-from collections.abc import Iterator
+Resident rows of the last graph stay on the device until the graph goes or another comes:
+copying them takes longer than most runs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,7 +32,7 @@ class DeviceBlock:
         num_edges: How many entries.
         indptr: Offsets of the rows, from 0.
         indices: Neighbors.
-        columns: ``weight``, ``relation`` and ``time`` where they exist.
+        columns: Of ``weight``, ``relation`` and ``time`` those that kernels read.
         first_edge: Entries of the direction before this block.
     """
 
@@ -42,6 +47,30 @@ class DeviceBlock:
     first_edge: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The rows of a direction that stay on the device from one run to the next."""
+
+    csr: Csr
+    block: DeviceBlock
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return _bytes_of(self.csr, self.block.columns)
+
+
+_KEPT: WeakKeyDictionary[Topology, dict[Direction, _Kept]] = WeakKeyDictionary()
+"""Of one graph at most."""
+
+
+def kept_of(topology: Topology) -> dict[Direction, _Kept]:
+    """Return the rows of a graph that lie on the device; those of others are given up."""
+    for other in [it for it in _KEPT if it is not topology]:
+        del _KEPT[other]
+    return _KEPT.setdefault(topology, {})
+
+
 class DeviceBlocks:
     """The rows of a graph for kernels, within a budget.
 
@@ -49,15 +78,21 @@ class DeviceBlocks:
         topology: The graph; its rows lie in the host's memory.
         memory: The device.
         budget: Bytes for rows; None: as many as it takes.
+        columns: The columns of edges that kernels read.
     """
 
     def __init__(
-        self, topology: Topology, memory: DeviceMemory, budget: int | None
+        self,
+        topology: Topology,
+        memory: DeviceMemory,
+        budget: int | None,
+        columns: frozenset[str],
     ) -> None:
         self.topology = topology
         self.memory = memory
         self.budget = budget
-        self._resident: dict[Direction, DeviceBlock] = {}
+        self.columns = columns
+        self._kept = kept_of(topology)
         self._streams: dict[Direction, _Streamed] = {}
         self._is_streamed: dict[Direction, bool] = {}
 
@@ -65,9 +100,12 @@ class DeviceBlocks:
         """Return whether the rows of a direction do not stay on the device."""
         direction = self._same(direction)
         if direction not in self._is_streamed:
-            size = _bytes_of(self.topology.csr(direction))
-            fits = self.budget is None or size <= self.budget - self._resident_bytes()
-            self._is_streamed[direction] = not fits
+            size = _bytes_of(self.topology.csr(direction), self.columns)
+            left = None if self.budget is None else self.budget - self._resident_bytes()
+            self._is_streamed[direction] = left is not None and size > left
+            kept = self._kept.get(direction)
+            if kept is not None and left is not None and kept.nbytes > left:
+                del self._kept[direction]  # with more columns than are asked for
         return self._is_streamed[direction]
 
     def blocks(self, direction: Direction) -> Iterator[DeviceBlock]:
@@ -83,16 +121,18 @@ class DeviceBlocks:
             other: Direction = "in" if direction == "out" else "out"
             if self.topology.is_directed and self._is_streamed.get(other, True):
                 budget //= 2  # for the other direction
-            self._streams[direction] = _Streamed(csr, direction, self.memory, budget)
+            self._streams[direction] = _Streamed(
+                csr, direction, self.memory, budget, self.columns
+            )
         yield from self._streams[direction].blocks()
 
     def block(self, direction: Direction) -> DeviceBlock:
         """Return the one block of a direction that stays on the device."""
         direction = self._same(direction)
-        if direction not in self._resident:
-            csr = self.topology.csr(direction)
-            columns = {n: self.memory.upload(c) for n, c in csr.columns.items()}
-            self._resident[direction] = DeviceBlock(
+        csr = self.topology.csr(direction)
+        kept = self._kept.get(direction)
+        if kept is None or kept.csr is not csr:
+            block = DeviceBlock(
                 (direction,),
                 direction,
                 0,
@@ -100,33 +140,48 @@ class DeviceBlocks:
                 csr.num_edges,
                 self.memory.upload(csr.indptr),
                 self.memory.upload(csr.indices),
-                columns,
             )
-        return self._resident[direction]
+            kept = self._kept[direction] = _Kept(csr, block)
+        columns = kept.block.columns
+        for name in self.columns & csr.columns.keys() - columns.keys():
+            columns[name] = self.memory.upload(csr.columns[name])
+        return kept.block
 
     def _same(self, direction: Direction) -> Direction:
         return direction if self.topology.is_directed else "out"
 
     def _resident_bytes(self) -> int:
         resident = [d for d, streamed in self._is_streamed.items() if not streamed]
-        return sum(_bytes_of(self.topology.csr(direction)) for direction in resident)
+        rows = (self.topology.csr(direction) for direction in resident)
+        return sum(_bytes_of(csr, self.columns) for csr in rows)
 
 
-def _bytes_of(csr: Csr) -> int:
-    arrays = [csr.indptr, csr.indices, *csr.columns.values()]
+def _bytes_of(csr: Csr, columns: Iterable[str]) -> int:
+    """Return the bytes of rows and of those of their columns that are named."""
+    arrays = [csr.indptr, csr.indices, *_columns_of(csr, columns).values()]
     return sum(int(array.nbytes) for array in arrays)
+
+
+def _columns_of(csr: Csr, columns: Iterable[str]) -> dict[str, Array]:
+    return {name: csr.columns[name] for name in columns if name in csr.columns}
 
 
 class _Streamed:
     """Rows copied through two pinned buffers, one filled while the other is used."""
 
     def __init__(
-        self, csr: Csr, direction: Direction, memory: DeviceMemory, budget: int
+        self,
+        csr: Csr,
+        direction: Direction,
+        memory: DeviceMemory,
+        budget: int,
+        columns: Iterable[str],
     ) -> None:
         self.csr = csr
+        self.columns = _columns_of(csr, columns)
         self.direction = direction
         self.memory = memory
-        self.bounds = _row_bounds(csr, budget // 2, direction)
+        self.bounds = _row_bounds(csr, self.columns, budget // 2, direction)
         ends = csr.indptr[self.bounds].astype(np.int64)
         self._max_rows = int(np.diff(self.bounds).max(initial=1)) + 1
         self._max_edges = int(np.diff(ends).max(initial=1))
@@ -135,8 +190,12 @@ class _Streamed:
     def blocks(self) -> Iterator[DeviceBlock]:
         """Yield block after block; the next is copied while one is used."""
         if not self._slots:
-            made = (_Slot(self.csr, self._max_rows, self._max_edges) for _ in range(2))
-            self._slots = list(made)
+            lengths = {
+                "indptr": (self._max_rows, self.csr.indptr.dtype),
+                "indices": (self._max_edges, self.csr.indices.dtype),
+                **{n: (self._max_edges, c.dtype) for n, c in self.columns.items()},
+            }
+            self._slots = [_Slot(lengths) for _ in range(2)]
             self.memory.nbytes += sum(slot.nbytes for slot in self._slots)
         last = len(self.bounds) - 2
         waiting = self._load(0)
@@ -157,10 +216,10 @@ class _Streamed:
         indptr = self.csr.indptr[low : high + 1] - self.csr.indptr[low]
         slot.copy("indptr", indptr)
         slot.copy("indices", self.csr.indices[first:last])
-        for name, column in self.csr.columns.items():
+        for name, column in self.columns.items():
             slot.copy(name, column[first:last])
         slot.loaded.record(slot.stream)
-        columns = {name: slot.device[name] for name in self.csr.columns}
+        columns = {name: slot.device[name] for name in self.columns}
         return DeviceBlock(
             (self.direction, number),
             self.direction,
@@ -175,21 +234,23 @@ class _Streamed:
 
 
 class _Slot:
-    """One pinned buffer and its copy on the device."""
+    """One pinned buffer and its copy on the device.
 
-    def __init__(self, csr: Csr, max_rows: int, max_edges: int) -> None:
+    Args:
+        lengths: Number and type of the values by name.
+    """
+
+    def __init__(self, lengths: Mapping[str, tuple[int, np.dtype[Any]]]) -> None:
         from numba import cuda
 
         self.stream = cuda.stream()
         self.loaded = cuda.event(timing=False) if not is_simulated() else cuda.event()
         self.used = cuda.event(timing=False) if not is_simulated() else cuda.event()
-        lengths = {"indptr": (max_rows, csr.indptr), "indices": (max_edges, csr.indices)}
-        lengths.update({n: (max_edges, c) for n, c in csr.columns.items()})
         self.pinned: dict[str, Array] = {}
         self.device: dict[str, DeviceArray] = {}
-        for name, (length, like) in lengths.items():
-            self.pinned[name] = cuda.pinned_array(max(length, 1), dtype=like.dtype)
-            self.device[name] = cuda.device_array(max(length, 1), dtype=like.dtype)
+        for name, (length, dtype) in lengths.items():
+            self.pinned[name] = cuda.pinned_array(max(length, 1), dtype=dtype)
+            self.device[name] = cuda.device_array(max(length, 1), dtype=dtype)
 
     @property
     def nbytes(self) -> int:
@@ -206,14 +267,16 @@ class _Slot:
         self.device[name][: len(values)].copy_to_device(pinned, stream=self.stream)
 
 
-def _row_bounds(csr: Csr, budget: int, direction: Direction) -> Array:
+def _row_bounds(
+    csr: Csr, columns: Mapping[str, Array], budget: int, direction: Direction
+) -> Array:
     """Cut rows into blocks, each within the budget.
 
     Raises:
         BudgetError: one row alone is larger.
     """
-    columns = sum(column.dtype.itemsize for column in csr.columns.values())
-    per_edge = csr.indices.dtype.itemsize + columns
+    per_edge = csr.indices.dtype.itemsize
+    per_edge += sum(column.dtype.itemsize for column in columns.values())
     sizes = row_lengths(csr.indptr) * per_edge + csr.indptr.dtype.itemsize
     budget -= csr.indptr.dtype.itemsize
     largest = int(sizes.max(initial=0))

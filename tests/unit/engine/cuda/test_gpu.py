@@ -78,9 +78,15 @@ def test_long_paths_need_few_launches(graph: Topology, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Ranks", "Distances", "Components"])
 def test_a_streamed_graph_gives_the_cpus_result(graph: Topology, name: str) -> None:
-    expected = run(program_of(name), graph)
-    got = run(program_of(name), graph, device="cuda", device_memory=5_000_000)
-    check(expected, got)
+    rng = np.random.default_rng(6)
+    n, num_edges = 2000, 300_000  # rows are most of it, and none is longer than a block
+    src, dst = rng.integers(0, n, (2, num_edges))
+    dense = Topology.from_edges(src, dst, n, weight=rng.random(num_edges))
+    with recording() as recorder:
+        got = run(program_of(name), dense, device="cuda", device_memory=1_000_000)
+    check(run(program_of(name), dense), got)
+    copied = sum(e.value for e in recorder.events if e.name == "bytes_copied")
+    assert copied > 3 * 4 * num_edges
 
 
 def test_two_runs_give_the_same_floats(graph: Topology) -> None:

@@ -29,9 +29,9 @@ CASES = (
     "Lottery:warp",
 )
 MORE = (
-    "Ranks:thread:device_memory=5600",
-    "Hops:twc:device_memory=4600",
-    "Components:thread:device_memory=6704",
+    "Ranks:thread:device_memory=4600",
+    "Hops:twc:device_memory=3600",
+    "Components:thread:device_memory=4600",
     "Communities:twc:blocks=2",
     "Distances:warp:graph=path:max_fused=1",
     "Distances:warp:graph=path:max_fused=16",
@@ -76,9 +76,26 @@ def test_results_are_those_of_the_cpu(case: str) -> None:
 
 
 def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
-    streamed = outcome("Ranks:thread:device_memory=5600")
+    streamed = outcome("Ranks:thread:device_memory=4600")
     resident = outcome("Ranks:warp")
     assert streamed["bytes_copied"] > resident["bytes_copied"] + 4 * 130 * 4
+
+
+def test_rows_stay_from_one_run_to_the_next_and_only_columns_that_are_read_come() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "tests.cuda_sim.run_kept_rows"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["bfs"] - found["bfs again"] == found["rows"]
+    assert found["sssp"] - found["sssp again"] == found["weights"]
+    # one graph's rows at most, and none beside blocks that are streamed
+    assert found["bfs of the first"] == found["bfs after that"] == found["bfs"]
+    assert found["bfs, streamed"] > 2 * found["bfs"]
+    assert found["kept"] == [True]
+    assert found["kept after all"] == 0
 
 
 CLOCKED = (
