@@ -14,6 +14,7 @@ from graphsys.analysis.sides import (
     sides_of,
     working_clock,
 )
+from graphsys.core.cuda.launch_times import DEVICE_SECONDS
 from graphsys.core.events import Event
 from graphsys.metrics.overlap import overlap_alpha, overlap_shares
 
@@ -28,7 +29,7 @@ class KernelTotals:
     Attributes:
         name: Its name.
         calls: Launches.
-        seconds: Until their last thread was done.
+        seconds: Until their last thread was done; of a device, by its own events.
         busy_s: Of all threads together.
         longest_s: Sum over launches of the busiest thread.
         threads_s: Sum over launches of the busiest thread's time, times the threads.
@@ -48,6 +49,11 @@ class KernelTotals:
     mean_s: float = 0.0
     sigma_s: float = 0.0
     device: str = "cpu"
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether anybody knows its time."""
+        return self.device == "cpu" or self.seconds > 0
 
     @property
     def imbalance(self) -> float | None:
@@ -101,6 +107,7 @@ class HostFigures:
     steps: list[HostStep] = field(default_factory=list)
     kernels: dict[str, KernelTotals] = field(default_factory=dict)
     num_launches: int = 0
+    device_s: float = 0.0
     edges: int = 0
     has_edges: bool = False
     at_most: bool = False
@@ -146,6 +153,12 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         if event.name == "kernel_launches":
             _add_launch(found, event, compiling)
     for event in events:
+        if event.name == DEVICE_SECONDS:
+            name = str(event.attributes["kernel"])
+            kernel = found.kernels.setdefault(name, KernelTotals(name, device="cuda"))
+            kernel.seconds += event.value
+            found.device_s += event.value
+    for event in events:
         if event.duration_ns > 0 and event.name not in _NESTED:
             seconds = found.spans.get(event.name, 0.0) + event.duration_ns / 1e9
             found.spans[event.name] = seconds
@@ -183,7 +196,7 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     found.num_launches += int(event.value)
     busy = event.attributes.get("busy_ns")
     if not isinstance(busy, tuple):
-        kernel.device = "cuda"  # asynchronous: the host knows no times
+        kernel.device = "cuda"  # asynchronous: the device's events tell the times
         return
     inside = compiling.inside(*span_of(event))
     kernel.seconds += (event.duration_ns - inside) / 1e9

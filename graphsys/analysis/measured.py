@@ -102,6 +102,7 @@ def _transfers(figures: HostFigures) -> list[Metric]:
 def _times(figures: HostFigures, around: RunConditions) -> list[Metric]:
     known = [step.seconds for step in figures.steps if step.seconds is not None]
     inside = sum(step.kernel_s for step in figures.steps if step.seconds is not None)
+    inside += figures.device_s
     total = sum(known)
     share = min(inside / total, 1.0) if total > 0 and inside > 0 else None
     waiting = figures.waiting_s / around.wall_s if around.wall_s > 0 else None

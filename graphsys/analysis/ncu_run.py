@@ -138,10 +138,12 @@ def _counted(log: Path) -> tuple[NcuFigures, str]:
     except FileNotFoundError:
         return NcuFigures(), "ncu wrote no counters"
     except InputError as err:
-        if "no kernel" in (text := str(err)) or "No kernels were profiled" in _text(log):
-            return NcuFigures(), "no kernel ran on a GPU; give the command --device cuda"
-        if "ERR_NVGPUCTRPERM" in text:
+        if "ERR_NVGPUCTRPERM" in (text := str(err)):
             return NcuFigures(), text.partition(": ")[2]
+        if fault := _first_error(log):  # a metric that this ncu does not know, say
+            return NcuFigures(), f"ncu counted nothing: {fault}"
+        if "no kernel" in text or "No kernels were profiled" in _text(log):
+            return NcuFigures(), "no kernel ran on a GPU; give the command --device cuda"
         return NcuFigures(), f"ncu counted nothing: {_last_line(log)}"
 
 
@@ -149,6 +151,13 @@ def _text(path: Path) -> str:
     if not path.exists():
         return ""
     return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _first_error(path: Path) -> str | None:
+    """Return what ncu's first message of an error says."""
+    begin = "==ERROR=="
+    errors = (it for it in _text(path).splitlines() if it.startswith(begin))
+    return next((it.removeprefix(begin).strip()[:200] for it in errors), None)
 
 
 def _last_line(path: Path) -> str:

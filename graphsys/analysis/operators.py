@@ -122,16 +122,16 @@ def _row(
 def _kernel_row(
     kernel: KernelTotals, work: Work | None, around: RunConditions
 ) -> dict[str, Any]:
-    is_timed = kernel.device == "cpu"
+    has_threads = kernel.device == "cpu"
     # work is told of every launch, the first included, which is not timed
     whole = work is not None and work.calls == kernel.calls
-    seconds = kernel.seconds if is_timed else None
+    seconds = kernel.seconds if kernel.is_timed else None
     row = _row(
         kernel.name, "kernel", kernel.calls, seconds, work if whole else None, around
     )
     return row | {
         "device": kernel.device,
-        "busy_seconds": kernel.busy_s if is_timed else None,
+        "busy_seconds": kernel.busy_s if has_threads else None,
         "imbalance": kernel.imbalance,
         "waiting": kernel.waiting,
     }

@@ -27,6 +27,8 @@ from gpu_checking.summary import latest, summary
 ROOT = Path(__file__).resolve().parents[2]
 _SPARE_S = 20.0
 """For the summary, and for what a step takes to be killed."""
+_SLOWER = 6
+"""A step's seconds are a card's: two busy cores take longer to start processes alone."""
 
 
 def main() -> int:
@@ -53,7 +55,8 @@ def main() -> int:
         if left < min(step.seconds, 20):
             print(f"{step.name}: left out, {max(left, 0):.0f} s are left")
             continue
-        run_step(step, out, min(step.seconds, left), is_simulated=given.simulate)
+        seconds = step.seconds * (_SLOWER if given.simulate else 1)
+        run_step(step, out, min(seconds, left), is_simulated=given.simulate)
         if step.name == "smoke" and not is_well(out, "smoke"):
             print("the smoke test failed: nothing else can run")
             break

@@ -13,6 +13,8 @@ from typing import Any
 from gpu_checking.steps import Step
 
 ROOT = Path(__file__).resolve().parents[2]
+_COMPATIBLE = Path(__file__).parent / "compatible"
+"""Has a ``sitecustomize``: a borrowed machine's packages are as they are."""
 _LOG_BYTES = 2 << 20
 """Of a step's log, at most: eight files come back from a borrowed machine, of 16 MiB."""
 
@@ -30,7 +32,7 @@ def run_step(step: Step, out: Path, seconds: float, *, is_simulated: bool) -> No
     command = [sys.executable, "-P", "-m", "gpu_checking.child", step.name, str(seconds)]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), str(ROOT)]),
+        "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "scripts", ROOT, _COMPATIBLE])),
         "PYTHONUNBUFFERED": "1",
         "GPU_CHECK_FOLDER": str(out.parent.resolve()),
     }

@@ -25,19 +25,33 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "anchors": ("bytes_per_second", "flops_per_second"),
     "engine": (
         "seconds",
+        "kernel_device_seconds",
         "edges_per_second",
         "supersteps",
         "kernel_launches",
         "compared_with",
     ),
-    "embedding": ("edges_per_second", "loss_from_cpu"),
-    "gnn": ("seconds", "seconds_backward", "bytes_per_second", "seconds_per_100"),
+    "embedding": ("edges_per_second", "loss", "loss_from_cpu"),
+    "gnn": (
+        "from_float64",
+        "seconds",
+        "seconds_backward",
+        "bytes_per_second",
+        "seconds_per_100",
+    ),
     "mining": ("seconds",),
     "sanitizer": ("seconds",),
     "counters": ("predicted", "ncu", "differs", "explained"),
-    "clocks": (),
+    "clocks": (
+        "predicted_launches",
+        "lane_utilization",
+        "ctas_per_sm",
+        "sm_imbalance",
+        "cta_variance",
+        "warp_variance",
+    ),
 }
-"""Beside the name of a row and its outcome."""
+"""Beside the name of a row and its outcome; of clocks predicted / measured values."""
 
 
 def keep(told: Sequence[Mapping[str, Any]]) -> Path:
@@ -93,12 +107,18 @@ def table(step: Step, rows: Sequence[Mapping[str, Any]]) -> str:
             outcome = f"error: {row['error']}"[:120]
         else:
             outcome = "not run" if row.get("left_out") else "as it should be"
-        cells = [_cell(row.get(name)) for name in columns]
+        sides = {it["name"]: it for it in row.get("comparison", ())}
+        cells = [_cell(row.get(name, _two_sides(sides.get(name)))) for name in columns]
         lines.append([_cell(name_of(row)), *cells, outcome])
     told = {name_of(row) for row in shown}
     missing = [name for name in step.planned() if name not in told]
     lines += [[name, *["-"] * len(columns), "not yet run"] for name in missing]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _two_sides(found: Mapping[str, Any] | None) -> str | None:
+    """Return a predicted and a measured value as one cell."""
+    return found and f"{_cell(found['predicted'])} / {_cell(found['clock'])}"
 
 
 def _cell(value: Any) -> str:

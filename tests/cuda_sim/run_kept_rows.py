@@ -5,6 +5,7 @@ Usage: ``NUMBA_ENABLE_CUDASIM=1 python -m tests.cuda_sim.run_kept_rows`` from th
 
 import gc
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def main() -> None:
     del graph, other, on
     gc.collect()  # runs hold their graphs in circles
     found["kept after all"] = len(rows._KEPT)
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

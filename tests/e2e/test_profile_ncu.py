@@ -78,6 +78,7 @@ def test_stall_reasons_are_counted_on_request(
     ("kind", "reason"),
     [
         ("denied", "counters were not permitted (ERR_NVGPUCTRPERM)"),
+        ("unknown", "Failed to find metric smsp__warp_of_no_chip.sum"),
         ("none", "no kernel ran on a GPU; give the command --device cuda"),
         ("silent", "ncu wrote no counters"),
     ],

@@ -16,7 +16,7 @@ CORE = (
     "gpu__time_duration.sum",
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed.sum",
-    "smsp__average_thread_inst_executed_per_inst_executed.ratio",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
     "sm__ctas_launched.sum",
     "sm__ctas_launched.min",
     "sm__ctas_launched.max",
@@ -30,7 +30,8 @@ CORE = (
     "smsp__warps_launched.sum",
     "smsp__issue_active.sum",
 )
-"""What one pass over a kernel can count on Hopper."""
+"""What one pass over a kernel can count on Hopper. One name that ncu does not know, and it
+counts nothing at all: ``ncu --query-metrics --chips gh100`` tells them without a GPU."""
 MEMORY = (
     "l1tex__t_sector_hit_rate.pct",
     "lts__t_sector_hit_rate.pct",
@@ -58,7 +59,6 @@ _REASONS = (
     "dispatch_stall",
     "sleeping",
     "tex_throttle",
-    "gmma",
     "misc",
     "selected",
 )
@@ -213,7 +213,7 @@ def ncu_metrics(found: NcuFigures) -> list[Metric]:
         return measured(name, value, unit, source="ncu", reason=reason)
 
     total = found.total
-    lanes = found.mean("smsp__average_thread_inst_executed_per_inst_executed.ratio")
+    lanes = found.mean("smsp__thread_inst_executed_per_inst_executed.ratio")
     threads, warps = (
         total("smsp__thread_inst_executed.sum"),
         total("smsp__inst_executed.sum"),

@@ -50,6 +50,11 @@ def require_device() -> None:
         raise MissingDependencyError(
             "device='cuda' needs numba-cuda: pip install 'graphsys[gpu]'"
         ) from err
+    except AttributeError as err:  # numba-cuda 0.30 names what numpy 2.5 took away
+        raise MissingDependencyError(
+            f"device='cuda': numba-cuda does not go with numpy {np.__version__} ({err}): "
+            "pip install 'numpy<2.5'"
+        ) from err
     if is_simulated():
         return
     try:

@@ -124,6 +124,7 @@ class DeviceExecutor(Executor):
         launcher = self.launcher
         assert isinstance(launcher, DeviceLauncher)  # __init__ made it
         self.device_steps.settle()
+        launcher.times.tell()
         launcher.device.download_states()
 
     def _steps_left(self, phase: PhasePlan) -> int:

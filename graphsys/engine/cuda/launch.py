@@ -11,6 +11,7 @@ from graphsys.core.cuda.device import (
     LaunchShape,
     is_simulated,
 )
+from graphsys.core.cuda.launch_times import LaunchTimes
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import count as emit_count
 from graphsys.core.events import is_asked, observe
@@ -78,6 +79,7 @@ class DeviceLauncher(Launcher):
         self.device = DeviceArrays(arrays, memory)
         self.memory = memory
         self.shape = shape
+        self.times = LaunchTimes(memory.stream)
         self.num_launches = 0
         self._common = common
         self._started: set[str] = set()
@@ -127,7 +129,8 @@ class DeviceLauncher(Launcher):
 
     def _start(self, name: str, function: Any, grid: int, values: list[Any]) -> int:
         begin = time.perf_counter()
-        function[grid, self.shape.block, self.memory.stream](*values)
+        with self.times.around(name, function):
+            function[grid, self.shape.block, self.memory.stream](*values)
         if name not in self._started:  # the first launch compiles
             self._started.add(name)
             self.compile_seconds += time.perf_counter() - begin

@@ -16,6 +16,7 @@ from graphsys.core.cuda.device import (
     free_memory,
     require_device,
 )
+from graphsys.core.cuda.launch_times import LaunchTimes
 from graphsys.core.errors import BudgetError
 from graphsys.core.events import count as emit_count
 from graphsys.core.memory import format_bytes
@@ -113,8 +114,11 @@ class DeviceKernels:
         totals = memory.full(2 * num, 0, np.int64)
         launch: Any = kernel
         values = (*self._rows, self.num_nodes, *arguments, cursor, totals)
-        launch[blocks, block, memory.stream](*values)
+        times = LaunchTimes(memory.stream)
+        with times.around(name, kernel):
+            launch[blocks, block, memory.stream](*values)
         emit_count("kernel_launches", 1, kernel=name, grid=blocks, block=block)
+        times.tell()
         found = np.zeros(2 * num, dtype=np.int64)
         memory.read(totals, found)
         self._progress.advance(1)

@@ -1,9 +1,11 @@
 """NVIDIA's compiler is found where it lies outside of Python's packages, or named."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from graphsys.core.cuda import device, toolkit
@@ -86,4 +88,21 @@ def test_a_device_without_compiler_is_refused(
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     monkeypatch.setattr(device, "is_simulated", lambda: False)
     with pytest.raises(MissingDependencyError, match="needs libnvvm and libdevice"):
+        device.require_device()
+
+
+def test_a_numba_cuda_that_does_not_load_names_the_numpy_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken:
+        """What numba-cuda 0.30 does beside numpy 2.5."""
+
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "numba.cuda":
+                raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "numba.cuda", raising=False)
+    monkeypatch.delattr(numba, "cuda", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"row_stack.*numpy<2\.5"):
         device.require_device()

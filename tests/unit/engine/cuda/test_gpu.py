@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphsys.analysis.profile import profile
 from graphsys.core.cuda.device import require_device
 from graphsys.core.errors import ConfigError, MissingDependencyError
 from graphsys.core.events import recording
@@ -94,3 +95,15 @@ def test_two_runs_give_the_same_floats(graph: Topology) -> None:
         run(program_of("Ranks"), graph, device="cuda", strategy="warp") for _ in range(2)
     )
     assert first.table.equals(second.table)
+
+
+def test_a_profile_tells_the_seconds_of_kernels(graph: Topology) -> None:
+    for _ in range(2):  # what is compiled first is not timed
+        with profile(level="L1") as recorded:
+            run(program_of("Ranks"), graph, device="cuda", strategy="warp")
+    rows = [it for it in recorded.report["operators"] if it["device"] == "cuda"]
+    seconds = {row["name"]: row["seconds"] for row in rows}
+    assert seconds["pull_warp_0"] > 0
+    metrics = {it["name"]: it["value"] for it in recorded.report["metrics"]}
+    assert 0 < metrics["kernel_share"] <= 1
+    assert sum(seconds.values()) < metrics["wall_seconds"]
