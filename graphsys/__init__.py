@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from graphsys.engine.program import argmax as argmax
     from graphsys.engine.program import argmin as argmin
     from graphsys.engine.program import combiner as combiner
+    from graphsys.engine.program import component as component
     from graphsys.engine.program import edge_state as edge_state
     from graphsys.engine.program import maximum as maximum
+    from graphsys.engine.program import mean as mean
     from graphsys.engine.program import minimum as minimum
     from graphsys.engine.program import mode as mode
     from graphsys.engine.program import own_id as own_id
@@ -75,6 +77,7 @@ __all__ = [
     "argmax",
     "argmin",
     "combiner",
+    "component",
     "datasets",
     "edge_state",
     "embedding",
@@ -82,6 +85,7 @@ __all__ = [
     "gnn",
     "ingest",
     "maximum",
+    "mean",
     "minimum",
     "mining",
     "mode",

@@ -56,7 +56,7 @@ class Ghosts:
 
         Args:
             arrays: Of all nodes, or entries, by a name that stays theirs from call to call;
-                every worker gives the same names.
+                every worker gives the same names. A row of a vector is one value.
         """
         outgoing: list[tuple[Any, ...]] = []
         for place, nodes in enumerate(self._told):
@@ -66,7 +66,7 @@ class Ghosts:
         for place, parts in enumerate(arrived):
             nodes = self._read[place]
             for (name, array), part in zip(arrays.items(), parts, strict=True):
-                array[nodes] = self._received(name, array.dtype, place, part)
+                array[nodes] = self._received(name, array[:0], place, part)
 
     def put_back(self, arrays: dict[str, Array]) -> None:
         """Write the copies as they were last brought up to date, where there are any."""
@@ -84,15 +84,19 @@ class Ghosts:
         sent[place] = now
         if before is None:
             return _NOWHERE, now
-        changed = np.flatnonzero(_raw(before) != _raw(now)).astype(np.uint32)
-        if len(changed) * (4 + now.itemsize) >= now.nbytes:
+        differs = _raw(before) != _raw(now)
+        if now.ndim > 1:
+            differs = differs.any(axis=1)
+        changed = np.flatnonzero(differs).astype(np.uint32)
+        if len(changed) * (4 + now[:1].nbytes) >= now.nbytes:
             return _NOWHERE, now
         return changed, now[changed]
 
     def _received(
-        self, name: str, dtype: np.dtype[Any], place: int, part: tuple[Array, Array]
+        self, name: str, like: Array, place: int, part: tuple[Array, Array]
     ) -> Array:
-        kept = self._values.setdefault(name, [np.zeros(len(r), dtype) for r in self._read])
+        shapes = [(len(read), *like.shape[1:]) for read in self._read]
+        kept = self._values.setdefault(name, [np.zeros(s, like.dtype) for s in shapes])
         places, values = part
         if len(places) or not len(values):
             kept[place][places] = values

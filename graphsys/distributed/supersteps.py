@@ -173,7 +173,8 @@ class WorkerSupersteps(Supersteps):
         the partitioning: the largest over the phases; and one state of each way back.
         """
         widths = [
-            sum(d.itemsize for d in p.message_dtypes) for p in self.arrays.plan.phases
+            sum(d.itemsize for d in p.message_dtypes) * max(p.num_components, 1)
+            for p in self.arrays.plan.phases
         ]
         found = self.ghosts.count * max(widths, default=0)
         if self._ways_back is not None:
@@ -261,7 +262,8 @@ class WorkerSupersteps(Supersteps):
         super()._send(phase, Frontier.from_words(self.num_nodes, words, 0, 0))
         width = range(len(phase.message_dtypes))
         messages = [self.arrays.message(phase, "in", i) for i in width]
-        self.ghosts.update({f"in_{i}_{a.dtype}": a for i, a in enumerate(messages)})
+        size = phase.num_components
+        self.ghosts.update({f"in_{i}_{a.dtype}_{size}": a for i, a in enumerate(messages)})
 
     def _update_states(self, names: Any, others: Mapping[str, Array] = _NONE) -> None:
         """Bring copies of states up to date, and in the same message those of others."""

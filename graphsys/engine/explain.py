@@ -76,7 +76,11 @@ def _storage(estimate: MemoryEstimate, choice: MemoryPlan) -> list[str]:
 
 
 def _states(plan: ProgramPlan) -> str:
-    return ", ".join(f"{name} {dtype.name}" for name, dtype in plan.dtypes.items())
+    texts = []
+    for name, dtype in plan.dtypes.items():
+        size = plan.components_of(name)
+        texts.append(f"{name} {dtype.name}{f' ({size},)' if size else ''}")
+    return ", ".join(texts)
 
 
 def _columns(estimate: MemoryEstimate) -> list[str]:

@@ -27,6 +27,16 @@ class _SelfId:
         return "gs.own_id"
 
 
+class _Component:
+    """Stands for the number of the component that a function is computing."""
+
+    def __repr__(self) -> str:
+        return "gs.component"
+
+
+component = _Component()
+"""In a function of a program with vector states: the component it computes, 0, 1, ..."""
+
 own_id = _SelfId()
 """Default of a :class:`NodeId` state: the node itself."""
 
@@ -60,6 +70,8 @@ class State:
     dtype: Any
     default: Any
     null: Any
+    num_components: int = 0
+    """How many numbers it is; 0 for one that is no vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +94,8 @@ class Combiner:
     """How the messages to a node become one.
 
     Attributes:
-        name: ``sum``, ``minimum``, ``maximum``, ``argmin``, ``argmax``, ``mode``, ``any``
-            or ``own``.
+        name: ``sum``, ``mean``, ``minimum``, ``maximum``, ``argmin``, ``argmax``, ``mode``,
+            ``any`` or ``own``.
         function: The user's function of two messages, for ``own``.
         identity: What combining with changes nothing, for ``own``.
         idempotent: Whether the same message twice counts once.
@@ -100,6 +112,7 @@ class Combiner:
 
 
 sum_ = Combiner("sum")
+mean = Combiner("mean")
 minimum = Combiner("minimum", idempotent=True)
 maximum = Combiner("maximum", idempotent=True)
 argmin = Combiner("argmin", idempotent=True)
@@ -114,7 +127,8 @@ def combiner(
     """Combine messages by a function of two, which must not care about order.
 
     Args:
-        function: Commutative and associative, of two messages; compiled.
+        function: Commutative and associative, of two messages; compiled. Of two vectors it
+            combines each component with its like.
         identity: The message that changes nothing; a tuple where messages are tuples.
         idempotent: Whether combining a message with itself gives the message.
     """
@@ -129,18 +143,31 @@ def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET, shape: Any = None
         default: Its first value: a number, or ``gs.own_id`` for a :class:`NodeId`.
         null: The value that is null in results. By default an infinite ``default``, and
             ``gs.NO_NODE``.
-        shape: Refused: a state is a number; several are several states.
+        shape: ``(K,)``: a vector of so many numbers. Functions are then written for one
+            component and applied to each; all vectors of a program have one length.
 
     Raises:
-        ConfigError: a default or a shape of anything but a number.
+        ConfigError: a default that is no number, a shape of other than one dimension, a
+            vector of nodes or with a null.
 
     Examples:
         >>> state("float32", default=float("inf")).null
         inf
+        >>> state("float32", shape=(16,)).num_components
+        16
     """
     _require_scalar("default", default)
-    if shape not in (None, ()):
-        raise _not_scalar(f"shape={shape!r}")
+    num_components = _components_of(shape)
+    if num_components:
+        if dtype is NodeId:
+            raise ConfigError(
+                "a state of gs.NodeId has no shape: declare one for each node"
+            )
+        if null is not _UNSET and null is not None:
+            raise ConfigError(
+                f"a vector state has no null, got null={null!r}; leave it out"
+            )
+        return State(dtype, default, None, num_components)
     if null is _UNSET:
         infinite = isinstance(default, float) and default in (float("inf"), -float("inf"))
         null = default if infinite else None
@@ -148,6 +175,20 @@ def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET, shape: Any = None
         default = NO_NODE if default is None else default
         null = NO_NODE
     return State(dtype, default, null)
+
+
+def _components_of(shape: Any) -> int:
+    """Return how many numbers a state of a shape is, 0 for one that is no vector."""
+    if shape is None or shape == ():
+        return 0
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    is_one = len(sizes) == 1 and isinstance(sizes[0], int) and sizes[0] > 0
+    if not is_one or isinstance(sizes[0], bool):
+        raise ConfigError(
+            f"a state is a number or a vector, but shape={shape!r}; expected one "
+            'dimension, such as gs.state("float32", shape=(16,))'
+        )
+    return int(sizes[0])
 
 
 def _require_scalar(name: str, value: Any) -> None:
@@ -163,8 +204,8 @@ def _require_scalar(name: str, value: Any) -> None:
 
 def _not_scalar(found: str) -> ConfigError:
     return ConfigError(
-        f"a state is a scalar, one number per node, but {found}; declare a state for each "
-        'number, such as x0 = gs.state("float32") and x1 = gs.state("float32")'
+        f"a state begins as one number, but {found}; give a number, and for a vector its "
+        'length: gs.state("float32", shape=(16,)); init or start may set each component'
     )
 
 

@@ -53,6 +53,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "engine": _ENGINE,
     "engine_partitions": _ENGINE,
     "engine_programs": _ENGINE,
+    "engine_vectors": _ENGINE,
     "engine_stream": ("graphsys/engine/execute",),
     "first_hour": _ALL,
     "first_hour_goals": _ALL,

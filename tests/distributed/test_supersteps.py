@@ -12,7 +12,10 @@ from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
+from graphsys.engine.load_program import load_program
+from graphsys.engine.program_run import prepare_program
 from tests.clusters import run_by_workers
+from tests.matrix import programs
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES = 700
@@ -72,6 +75,19 @@ def test_workers_find_what_one_machine_finds(
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
         else:
             assert ours.to_pylist() == theirs.to_pylist()
+
+
+@pytest.mark.parametrize("program", ["Walks", "Hops", "Means"])
+def test_workers_pass_on_vectors(store: Path, program: str) -> None:
+    name = f"{Path(programs.__file__)}:{program}"
+    alone = prepare_program(load_program(name), str(store)).run()
+    table, _ = run_by_workers(name, store, {}, 3)
+    assert table.column_names == alone.table.column_names
+    for column in table.column_names[-1:]:
+        found, expected = (
+            np.array(t.column(column).to_pylist()) for t in (table, alone.table)
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
 
 
 def test_sparse_supersteps_push_and_send_less_than_dense_ones(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """Programs of one's own, one for each thing that a program can read, with oracles."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
+
+import numpy as np
 
 from graphsys.engine import program as gs
 from tests.unit.engine.algorithms.small_graphs import SmallGraph
@@ -103,6 +106,79 @@ class Shares(gs.VertexProgram):
         return bool(self.superstep >= ROUNDS)
 
 
+class Walks(gs.VertexProgram):
+    """Vectors, sums along weights and a norm: walks from the first five nodes at once."""
+
+    share = gs.state("float64", shape=(5,))
+    largest = gs.state("int64")
+    spread = gs.aggregator(gs.maximum)
+    combine, results = gs.sum_, ("share",)
+
+    def init(self, node: Any) -> Any:
+        return 1.0 if node.id == gs.component else 0.0, 0
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.share * edge.weight
+
+    def update(self, node: Any, message: Any) -> Any:
+        share = 0.5 * node.share + message
+        norm = math.sqrt(np.sum(share * share))
+        return share / norm if norm > 0 else share, int(np.argmax(message))
+
+    def aggregate(self, before: Any, node: Any) -> Any:
+        return np.max(abs(node.share - before.share))
+
+    def until(self, totals: Any) -> bool:
+        return bool(self.superstep >= ROUNDS or totals["spread"] == 0)
+
+
+class Hops(gs.VertexProgram):
+    """Vectors of changed nodes: hops from the first three nodes, whichever way."""
+
+    hops = gs.state("float64", default=math.inf, shape=(3,))
+    combine, direction = gs.minimum, "both"
+
+    def init(self, node: Any) -> Any:
+        return 0.0 if node.id == gs.component else math.inf
+
+    def message(self, src: Any) -> Any:
+        return src.hops + 1
+
+    def update(self, node: Any, message: Any) -> Any:
+        return min(node.hops, message)
+
+
+class Means(gs.VertexProgram):
+    """The mean of vectors, against the edges, and of numbers in a second phase."""
+
+    place = gs.state("float64", shape=(2,))
+    height = gs.state("float64")
+    results = ("place", "height")
+
+    class Place(gs.Phase):
+        combine, direction, updates = gs.mean, "in", ("place",)
+
+        def message(self, src: Any) -> Any:
+            return src.place
+
+        def update(self, node: Any, message: Any) -> Any:
+            return 0.5 * node.place + message
+
+    class Height(gs.Phase):
+        combine, updates = gs.mean, ("height",)
+
+        def message(self, src: Any) -> Any:
+            return np.sum(src.place)
+
+        def update(self, node: Any, message: Any) -> Any:
+            return message
+
+    phases = (Place, Height)
+
+    def init(self, node: Any) -> Any:
+        return node.id + 10.0 * gs.component, 0.0
+
+
 def _arcs(graph: SmallGraph) -> list[tuple[Any, Any, float]]:
     """Return each way of each edge; an undirected loop has one."""
     if graph.is_directed:
@@ -152,6 +228,45 @@ def shares(graph: SmallGraph) -> dict[Any, float]:
     return value
 
 
+def walks(graph: SmallGraph) -> dict[Any, list[float]]:
+    places = {node: place for place, node in enumerate(sorted(graph.ids))}
+    share = {node: np.eye(max(len(places), 5))[places[node], :5] for node in graph.ids}
+    for _ in range(ROUNDS):
+        sums = {node: 0.5 * share[node] for node in graph.ids}
+        for a, b, w in _arcs(graph):
+            sums[b] = sums[b] + w * share[a]
+        norms = {node: np.linalg.norm(value) for node, value in sums.items()}
+        share = {node: value / (norms[node] or 1) for node, value in sums.items()}
+    return {node: value.tolist() for node, value in share.items()}
+
+
+def hops(graph: SmallGraph) -> dict[Any, list[float]]:
+    import networkx as nx
+
+    joined = nx.Graph(graph.networkx())
+    found = {node: [math.inf] * 3 for node in graph.ids}
+    for place, source in enumerate(sorted(graph.ids)[:3]):
+        for node, length in nx.single_source_shortest_path_length(joined, source).items():
+            found[node][place] = float(length)
+    return found
+
+
+def means(graph: SmallGraph) -> dict[Any, list[float]]:
+    first = {
+        node: np.array([place, place + 10.0])
+        for place, node in enumerate(sorted(graph.ids))
+    }
+    heard: dict[Any, list[Any]] = {node: [] for node in graph.ids}
+    for a, b, _ in _arcs(graph):
+        heard[a].append(first[b])
+    return {
+        node: (
+            0.5 * first[node] + (np.mean(heard[node], axis=0) if heard[node] else 0.0)
+        ).tolist()
+        for node in graph.ids
+    }
+
+
 Expected = Callable[[SmallGraph], dict[Any, Any]]
 PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "edge columns": (Heaviest, heaviest),
@@ -159,5 +274,8 @@ PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "reverse": (Going, going),
     "node.at": (Jumps, jumps),
     "aggregators": (Shares, shares),
+    "vectors": (Walks, walks),
+    "vectors of changed nodes": (Hops, hops),
+    "means": (Means, means),
     "edge states": (WeightsBothWays, lambda graph: expected_sums(graph, "both")),
 }

@@ -19,6 +19,11 @@ kernel's arguments say what the executor binds to them:
 from graphsys.engine.codegen.cpu_phase import CHUNKS, CpuPhaseText
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text, functions_of
+from graphsys.engine.codegen.vector_phase import (
+    VectorPhaseText,
+    component_loop,
+    reduced_lines,
+)
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
 
@@ -37,19 +42,24 @@ from graphsys.kernels.jit import inline_jit, jit
 KERNELS = {{}}
 '''
 
+_PREFETCH = "from graphsys.kernels.cpu.pointers import prefetch"
+
 
 def module_source(plan: ProgramPlan) -> str:
     """Return the text of the module with all kernels of a program."""
     functions = functions_of(plan)
     imports = sorted({line for f in functions for line in f.imports} - {"import math"})
+    if plan.num_components:
+        imports.append(_PREFETCH)
     parts = [_HEADER.format(name=plan.spec.name, imports="\n".join(imports))]
     helpers = {name: text for f in functions for name, text in f.helpers.items()}
     parts += [f"@inline_jit\n{text}\n" for text in helpers.values()]
     parts += [f"@inline_jit\n{lowered.source}\n" for lowered in functions]
     if plan.init is not None:
         parts.append(_init_kernel(plan))
+    writer = VectorPhaseText if plan.num_components else CpuPhaseText
     for phase in plan.phases:
-        parts += CpuPhaseText(plan, phase).kernels()
+        parts += writer(plan, phase).kernels()
     return "\n\n".join(parts)
 
 
@@ -61,9 +71,17 @@ def _init_kernel(plan: ProgramPlan) -> str:
     kernel.add(1, *CHUNKS)
     kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
     names = [f"x_{i}" for i in range(len(plan.spec.states))]
-    call = call_text(kernel, init, (), {"node": ("row", "v")}, plan)
-    kernel.add(3, f"{', '.join(names)} = {call}")
+    sides = {"node": ("row", "v")}
+    depth = 3
+    if plan.num_components:
+        kernel.add(3, *reduced_lines(kernel, init, (), sides, plan))
+        kernel.add(3, component_loop(plan.num_components))
+        depth = 4
+    call = call_text(kernel, init, (), sides, plan)
+    kernel.add(depth, f"{', '.join(names)} = {call}")
     for name, state in zip(names, plan.spec.states, strict=True):
         kernel.use(f"row__{state}")
-        kernel.add(3, f"row__{state}[v] = {cast_text(plan.dtypes[state])}({name})")
+        place = "v, j" if plan.components_of(state) else "v"
+        cast = cast_text(plan.dtypes[state])
+        kernel.add(depth, f"row__{state}[{place}] = {cast}({name})")
     return kernel.text()

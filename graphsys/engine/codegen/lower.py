@@ -19,6 +19,7 @@ import numpy as np
 from graphsys.core.compiling import parse
 from graphsys.core.errors import CompileError, cut_list
 from graphsys.engine.codegen.lowered import (
+    COMPONENT,
     EDGE_COLUMNS,
     FORWARD,
     NODE_COLUMNS,
@@ -29,7 +30,9 @@ from graphsys.engine.codegen.lowered import (
     definition,
     parse_function,
 )
+from graphsys.engine.codegen.reductions import Reducer, reduction_of
 from graphsys.engine.codegen.spec import ProgramSpec
+from graphsys.engine.program import component
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
 _STATEMENTS = (
@@ -98,11 +101,16 @@ def lower(
             f"{where.at(tree)}: {tree.name} takes ({expected}), got "
             f"({', '.join(('self', *given))})"
         )
+    values = tuple(a for a, role in zip(given, roles, strict=False) if role == "value")
     rewriter = _Rewriter(
-        spec, function, where, dict(zip(given, roles, strict=False)), num_returned
+        spec,
+        function,
+        where,
+        dict(zip(given, roles, strict=False)),
+        num_returned,
+        reducer=Reducer(name, values, where),
     )
     body = rewriter.body(tree)
-    values = tuple(a for a, role in zip(given, roles, strict=False) if role == "value")
     inputs = tuple(sorted(rewriter.inputs))
     lowered = Lowered(
         name=name,
@@ -115,6 +123,7 @@ def lower(
         where=where.at(tree),
         place=where,
         tree=tree,
+        reductions=tuple(rewriter.reducer.made),
     )
     lowered.tree = definition(name, lowered.arguments, body)
     lowered.source = ast.unparse(ast.fix_missing_locations(lowered.tree))
@@ -128,6 +137,7 @@ class _Rewriter(ast.NodeTransformer):
     where: Where
     roles: dict[str, str]
     num_returned: int | None
+    reducer: Reducer
     inputs: set[Input] = field(default_factory=set)
     helpers: dict[str, str] = field(default_factory=dict)
     imports: set[str] = field(default_factory=set)
@@ -143,10 +153,16 @@ class _Rewriter(ast.NodeTransformer):
         ):
             statements = statements[1:]  # the docstring
         names = (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Name))
-        self.assigned = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        stores = [n.id for n in names if isinstance(n.ctx, ast.Store)]
+        once = {name for name in stores if stores.count(name) == 1}
+        self.assigned = set(stores)
         if not statements:
             raise self.refuse(tree, "an empty function")
-        return [self.visit(statement) for statement in statements]
+        done: list[ast.stmt] = []
+        for statement in statements:
+            done.append(self.visit(statement))
+            self.reducer.note(done[-1], once)
+        return done
 
     def refuse(self, node: ast.AST, what: str, do: str = "") -> CompileError:
         hint = f"; {do}" if do else ""
@@ -259,11 +275,31 @@ class _Rewriter(ast.NodeTransformer):
         if ast.unparse(function) == "self.total":
             return self.read_total(node)
         node.args = [self.visit(argument) for argument in node.args]
-        if isinstance(function, ast.Name) and function.id in _BUILTINS:
+        is_builtin = isinstance(function, ast.Name) and function.id in _BUILTINS
+        target = None if is_builtin else self.global_value(function)
+        operation = reduction_of(node, target)
+        if operation and self.spec.num_components:
+            return self.reduced(node, operation)
+        if is_builtin:
             return node
-        target = self.global_value(function)
         node.func = ast.Name(id=self.callee(function, target), ctx=ast.Load())
         return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if self.spec.num_components:
+            index = ast.unparse(node.slice)
+            raise self.refuse(
+                node,
+                f"{ast.unparse(node)} does not compile: functions compute one component",
+                f"write np.sum(x * (gs.component == {index})) for component {index} of x",
+            )
+        return self.generic_visit(node)
+
+    def reduced(self, node: ast.Call, operation: str) -> ast.AST:
+        """Have a whole vector reduced before the function, which reads what it gives."""
+        found = self.reducer.reduced(node, operation, self)
+        self.inputs.add(found)
+        return ast.copy_location(ast.Name(id=found.argument, ctx=ast.Load()), node)
 
     # ---- what is read
 
@@ -288,6 +324,12 @@ class _Rewriter(ast.NodeTransformer):
         if len(call.args) != 1:
             raise self.refuse(node, "node.at(id) takes one node id")
         array = self.read(node, "at", node.attr, self.spec.states)
+        if self.spec.states[node.attr].num_components:
+            raise self.refuse(
+                node,
+                f"{ast.unparse(node)} is a vector; node.at reads numbers",
+                "send it in message",
+            )
         self.inputs.add(Input("at", "by_rank"))
         number = ast.Subscript(
             value=ast.Name(id="at__by_rank", ctx=ast.Load()),
@@ -342,6 +384,15 @@ class _Rewriter(ast.NodeTransformer):
         raise self.refuse(node, f"{ast.unparse(node)} cannot be compiled")
 
     def constant(self, node: ast.AST, value: Any) -> ast.AST:
+        if value is component:
+            if not self.spec.num_components:
+                raise self.refuse(
+                    node,
+                    "gs.component is the number of a vector's component, and there is none",
+                    'declare a vector: x = gs.state("float32", shape=(16,))',
+                )
+            self.inputs.add(COMPONENT)
+            return ast.Name(id=COMPONENT.argument, ctx=ast.Load())
         if isinstance(value, np.number | np.bool_):
             value = value.item()
         if not isinstance(value, bool | int | float):
@@ -382,7 +433,15 @@ class _Rewriter(ast.NodeTransformer):
             arguments = [argument.arg for argument in tree.args.args]
             roles = dict.fromkeys(arguments, "value")
             self.helpers[name] = ""  # a recursive call finds its name
-            inner = _Rewriter(self.spec, function, where, roles, None, helpers=self.helpers)
+            inner = _Rewriter(
+                self.spec,
+                function,
+                where,
+                roles,
+                None,
+                Reducer(name, tuple(arguments), where),
+                helpers=self.helpers,
+            )
             body = inner.body(tree)
             if inner.inputs:
                 raise self.refuse(tree, f"{function.__name__} reads the program's state")

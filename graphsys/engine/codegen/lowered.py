@@ -23,7 +23,8 @@ class Input:
 
     Attributes:
         kind: ``src``, ``dst``, ``node``, ``before``, ``at`` (an array of a state),
-            ``edge``, ``reverse``, ``param``, ``total`` or ``run``.
+            ``edge``, ``reverse``, ``param``, ``total``, ``run``, ``vector`` (the number
+            of the component) or ``reduced`` (what a reduction gave).
         name: The state, column, parameter ...
     """
 
@@ -36,9 +37,28 @@ class Input:
         return f"{self.kind}__{self.name}"
 
 
+COMPONENT = Input("vector", "component")
+"""The number of the component that a function computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A number made of all components of a vector, before a function computes any.
+
+    Attributes:
+        operation: ``sum``, ``mean``, ``max``, ``min``, ``argmax`` or ``argmin``.
+        of: What gives a component of the vector.
+        result: What the function reads.
+    """
+
+    operation: str
+    of: "Lowered"
+    result: Input
+
+
 @dataclass(slots=True)
 class Lowered:
-    """A function on scalars.
+    """A function on scalars; of vectors it computes one component.
 
     Attributes:
         name: Its name in the generated module.
@@ -52,6 +72,7 @@ class Lowered:
         where: File and line, for messages.
         place: Where its source stands.
         tree: The lowered function definition.
+        reductions: What it reads of whole vectors, in the order in which they are made.
     """
 
     name: str
@@ -64,6 +85,14 @@ class Lowered:
     where: str
     place: "Where"
     tree: ast.FunctionDef
+    reductions: tuple[Reduction, ...] = ()
+
+    @property
+    def all_inputs(self) -> set[Input]:
+        """What it reads, and what its reductions read."""
+        inner = (made.of.all_inputs for made in self.reductions)
+        found = set(self.inputs).union(*inner)
+        return {given for given in found if given.kind != "reduced"}
 
     @property
     def arguments(self) -> list[str]:
@@ -85,7 +114,7 @@ class Lowered:
 
     def reads(self, *kinds: str) -> list[str]:
         """Return the names read of some kinds, sorted."""
-        return sorted({given.name for given in self.inputs if given.kind in kinds})
+        return sorted({given.name for given in self.all_inputs if given.kind in kinds})
 
 
 def _statements(tree: ast.stmt) -> Iterator[ast.stmt]:

@@ -178,6 +178,8 @@ class PhaseText:
         values: list[str] = []
         if acc is not None:
             texts = [f"{acc}_{i}" for i in self.width]
+            if phase.is_mean:
+                texts = [self.mean_text(kernel, texts[0])]
             values = [texts[0] if len(texts) == 1 else f"({', '.join(texts)})"]
         call = call_text(kernel, update, values, {"node": ("row", "v")}, plan)
         names = phase.spec.updates
@@ -207,6 +209,13 @@ class PhaseText:
         else:
             lines += [f"if {' or '.join(tests)}:", "    num_changed += 1"]
         return lines
+
+    def mean_text(self, kernel: KernelText, total: str) -> str:
+        """Return the mean of node v's messages: all its neighbors send one; 0 of none."""
+        column = f"row__{self.phase.in_coming}"
+        kernel.use(column)
+        cast = cast_text(self.phase.message_dtypes[0])
+        return f"{cast}({total} / max({column}[v], 1))"
 
     def change_lines(self, kernel: KernelText, test: str) -> list[str]:
         """Note a node that changed, for the next frontier."""

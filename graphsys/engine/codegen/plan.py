@@ -13,6 +13,7 @@ from graphsys.engine.codegen.lowered import EDGE_COLUMNS, FORWARD, Input, Lowere
 from graphsys.engine.codegen.message_types import message_dtypes
 from graphsys.engine.codegen.narrowing import check_results
 from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
+from graphsys.engine.codegen.vectors import check_message, check_vectors
 from graphsys.engine.program import NodeId
 
 _ROLES: dict[str, tuple[str, ...]] = {
@@ -44,6 +45,8 @@ class PhasePlan:
         is_masked: Whether senders are a subset of the nodes.
         buffered: States that are read while they are written, and so exist twice.
         read_at: States that are read of any node, by ``node.at``.
+        is_mean: Whether sums are divided by the number of messages (combiner ``sum``).
+        num_components: Length of the messages, if they are vectors; else 0.
         reasons: What was chosen and why, for ``--explain``.
     """
 
@@ -60,7 +63,15 @@ class PhasePlan:
     buffered: frozenset[str] = frozenset()
     read_at: frozenset[str] = frozenset()
     uses_edge_states: bool = False
+    is_mean: bool = False
+    num_components: int = 0
     reasons: tuple[str, ...] = ()
+
+    @property
+    def in_coming(self) -> str:
+        """The column of nodes that says how many messages each can get."""
+        columns = {"out": "in_degree", "in": "out_degree", "both": "degree"}
+        return columns[self.spec.direction]
 
     @property
     def spreads_alike(self) -> bool:
@@ -98,6 +109,16 @@ class ProgramPlan:
     init: Lowered | None
     id_dtype: np.dtype[Any] = field(default=np.dtype(np.int32))
 
+    @property
+    def num_components(self) -> int:
+        """Length of the program's vectors; 0 where it has none."""
+        return self.spec.num_components
+
+    def components_of(self, name: str) -> int:
+        """Return the length of a state that is a vector; 0 for a number, or a column."""
+        state = self.spec.states.get(name)
+        return 0 if state is None else state.num_components
+
 
 def plan_of(
     spec: ProgramSpec, edge_columns: Mapping[str, np.dtype[Any]], *, wide_ids: bool = False
@@ -123,6 +144,7 @@ def plan_of(
     types = _TypesOf(spec, dtypes, edge_columns, id_dtype)
     if init is not None:
         check_results(init, "init", tuple(spec.states), types)
+        check_vectors(spec, init, "init", tuple(spec.states))
     phases = tuple(_plan_phase(spec, p, i, types) for i, p in enumerate(spec.phases))
     return ProgramPlan(
         spec=spec,
@@ -143,6 +165,10 @@ class _TypesOf:
 
     def __call__(self, given: Input) -> np.dtype[Any]:
         name = given.name
+        if given.kind == "vector":
+            return np.dtype(np.int64)
+        if given.kind == "reduced":
+            return np.dtype(np.float64)
         if given.kind in ("src", "dst", "node", "before", "at"):
             return self.dtypes.get(name, self.id_dtype)
         if given.kind in ("edge", "reverse"):
@@ -172,13 +198,9 @@ def _plan_phase(
     functions = _lowered_functions(spec, phase, number)
     message, update = functions["message"], functions["update"]
     assert update is not None  # spec_of checked
-    at_states = frozenset(
-        name
-        for f in functions.values()
-        if f
-        for name in f.reads("at")
-        if name in spec.states
-    )
+    found = {name for f in functions.values() if f for name in f.reads("at")}
+    at_states = frozenset(found & set(spec.states))
+    is_vector = _check_vectors(spec, phase, functions)
     if message is None:
         check_results(update, "update", phase.updates, types)
         return PhasePlan(
@@ -192,8 +214,11 @@ def _plan_phase(
             is_masked=phase.active is not None,
         )
     assert phase.combine is not None  # spec_of checked
-    combiner = phase.combine.name
+    is_mean = phase.combine.name == "mean"
+    combiner = "sum" if is_mean else phase.combine.name
     message_types = message_dtypes(phase, message, types)
+    if is_mean:
+        message_types = _check_mean(message, message_types)
     check_results(update, "update", phase.updates, types, message_types)
     kind = "edge" if message.reads("edge", "reverse", "dst") or phase.stores else "node"
     if combiner == "mode":
@@ -203,12 +228,13 @@ def _plan_phase(
     _check_delta(spec, kind, message, message_types)
     can_push = len(message_types) == 1 and combiner not in ("argmin", "argmax", "mode")
     reads_edges = _check_edge_states(spec, phase, message)
-    can_push = can_push and phase.stores is None and not reads_edges
+    can_push = can_push and phase.stores is None and not (reads_edges or is_vector)
     if combiner == "sum" and message_types[0].kind == "f" and phase.schedule == "all":
         can_push = False
-    monotone = _monotone(update, phase, types, message_types)
+    monotone = "" if is_vector else _monotone(update, phase, types, message_types)
     read = set(message.reads("src", "dst")) if kind == "edge" else set()
     buffered = frozenset((read | at_states) & set(phase.updates))
+    num_components = spec.num_components if is_vector else 0
     return PhasePlan(
         spec=phase,
         number=number,
@@ -223,8 +249,40 @@ def _plan_phase(
         buffered=buffered,
         read_at=at_states,
         uses_edge_states=reads_edges or phase.stores is not None,
-        reasons=_reasons(phase, kind, can_push, message_types),
+        is_mean=is_mean,
+        num_components=num_components,
+        reasons=_reasons(phase, kind, can_push, message_types, num_components),
     )
+
+
+def _check_vectors(
+    spec: ProgramSpec, phase: PhaseSpec, functions: Mapping[str, Lowered | None]
+) -> bool:
+    """Return whether a phase's messages are vectors; see :mod:`.vectors` for errors."""
+    message = functions["message"]
+    is_vector = message is not None and check_message(spec, phase, message)
+    for what, function in functions.items():
+        if function is not None and what != "message":
+            names = phase.updates if what == "update" else ()
+            check_vectors(spec, function, what, names, takes_vector=is_vector)
+    return is_vector
+
+
+def _check_mean(
+    message: Lowered, dtypes: tuple[np.dtype[Any], ...]
+) -> tuple[np.dtype[Any], ...]:
+    """Return the dtype of messages whose mean is wanted: floats."""
+    if message.drops:
+        raise CompileError(
+            f"{message.where}: gs.mean needs a message along every edge: return a number, "
+            "not None"
+        )
+    if len(dtypes) != 1:
+        raise CompileError(
+            f"{message.where}: gs.mean takes one value a message, got {len(dtypes)}; send "
+            "one vector"
+        )
+    return tuple(d if d.kind == "f" else np.dtype(np.float64) for d in dtypes)
 
 
 def _check_edge_states(spec: ProgramSpec, phase: PhaseSpec, message: Lowered) -> bool:
@@ -322,14 +380,22 @@ def _monotone(
     if not isinstance(value, ast.Call) or getattr(value.func, "id", "") != wanted:
         return ""
     names = sorted(getattr(argument, "id", "") for argument in value.args)
+    if types.spec.states[state].num_components:
+        return ""
     same = names == sorted([f"node__{state}", update.values[0]])
     return state if same and types(Input("node", state)) == dtypes[0] else ""
 
 
 def _reasons(
-    phase: PhaseSpec, kind: str, can_push: bool, dtypes: tuple[np.dtype[Any], ...]
+    phase: PhaseSpec,
+    kind: str,
+    can_push: bool,
+    dtypes: tuple[np.dtype[Any], ...],
+    num_components: int,
 ) -> tuple[str, ...]:
     types = ", ".join(dtype.name for dtype in dtypes)
+    if num_components:
+        types += f" ({num_components},)"
     lines = [
         f"messages: {types}, combined by {phase.combine.name if phase.combine else ''}"
     ]
@@ -342,8 +408,9 @@ def _reasons(
     elif can_push:
         lines.append("changed nodes send: push while few, pull when many")
     else:
+        several = "vectors" if num_components else "messages of several values"
         lines.append(
-            "changed nodes send, rows of their neighbors are pulled: messages of "
-            "several values cannot be combined in one atomic step"
+            f"changed nodes send, rows of their neighbors are pulled: {several} cannot be "
+            "combined in one atomic step"
         )
     return tuple(lines)

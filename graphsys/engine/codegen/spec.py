@@ -74,6 +74,8 @@ class ProgramSpec:
     init: Function | None = None
     until: Function | None = field(default=None)
     max_supersteps: int | None = None
+    num_components: int = 0
+    """Length of the vectors among the states; 0 where there are none."""
 
     @property
     def name(self) -> str:
@@ -137,7 +139,20 @@ def _declared_spec(program: type[VertexProgram]) -> ProgramSpec:
         init=program.init,
         until=None if is_single else program.until,
         max_supersteps=None if is_single else program.max_supersteps,
+        num_components=_components_of(program.__name__, states),
     )
+
+
+def _components_of(program: str, states: Mapping[str, State]) -> int:
+    """Return the one length of a program's vectors."""
+    lengths = {n: s.num_components for n, s in states.items() if s.num_components}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} ({length},)" for name, length in lengths.items())
+        raise ConfigError(
+            f"{program}: vector states must have one shape, got {found}; give all of them "
+            "the longest"
+        )
+    return next(iter(lengths.values()), 0)
 
 
 def _check_state(where: str, dtype: Any, default: Any) -> None:
@@ -248,7 +263,7 @@ def _check_program(spec: ProgramSpec, *, is_limited: bool) -> None:
             raise ConfigError(f"{spec.name}: a state cannot be called {name!r}")
     for phase in spec.phases:
         where = spec.name if phase.name == spec.name else f"{spec.name}.{phase.name}"
-        is_sum = phase.combine is not None and phase.combine.name == "sum"
+        is_sum = phase.combine is not None and phase.combine.name in ("sum", "mean")
         endless = phase.max_supersteps is None and phase.until is None and is_sum
         if phase.repeat and phase.schedule == "all" and endless and not is_limited:
             raise ConfigError(
@@ -265,6 +280,12 @@ def _check_program(spec: ProgramSpec, *, is_limited: bool) -> None:
             )
         if phase.stores is not None and phase.schedule == "changed":
             raise ConfigError(f"{where}: stores needs schedule = 'all'")
+        is_mean = phase.combine is not None and phase.combine.name == "mean"
+        if is_mean and (phase.schedule == "changed" or phase.active is not None):
+            raise ConfigError(
+                f"{where}: gs.mean needs the messages of all neighbors; leave out active "
+                "and schedule = 'changed', or send (value, 1) and divide the sums"
+            )
         is_any = phase.combine is not None and phase.combine.name == "any"
         if phase.stores is not None and is_any:
             raise ConfigError(f"{where}: stores needs all messages, gs.any stops at one")

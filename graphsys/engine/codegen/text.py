@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.codegen.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.codegen.lowered import (
+    COMPONENT,
+    EDGE_COLUMNS,
+    FORWARD,
+    Input,
+    Lowered,
+)
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 
 
@@ -49,7 +55,7 @@ def functions_of(plan: ProgramPlan) -> list[Lowered]:
     found = [] if plan.init is None else [plan.init]
     for phase in plan.phases:
         found += [f for f in phase.functions.values() if f is not None]
-    return found
+    return [*found, *(made.of for f in found for made in f.reductions)]
 
 
 def typed_text(value: Any, dtype: np.dtype[Any]) -> str:
@@ -80,34 +86,42 @@ def call_text(
         kernel: Where the call will stand.
         lowered: The function.
         values: Texts of its value arguments.
-        sides: For each role, whose arrays it reads and at which index; an empty side means
-            local variables ``x__name``.
+        sides: For each role, whose arrays it reads and at which index; ``old`` and ``new``
+            mean local variables ``old__name`` and ``x__name`` of the names in the index.
         plan: The program.
         nothing: Text of the message that changes nothing.
     """
     texts = list(values[: len(lowered.values)])
     for given in lowered.inputs:
-        texts.append(_input_text(kernel, given, sides, plan))
+        texts.append(input_text(kernel, given, sides, plan))
     if lowered.drops:
         texts.append(nothing)
     return f"{lowered.name}({', '.join(texts)})"
 
 
-def _input_text(
+def input_text(
     kernel: KernelText, given: Input, sides: dict[str, tuple[str, str]], plan: ProgramPlan
 ) -> str:
+    """Return what a function reads, and note the argument; see :func:`call_text`."""
     if given.kind in ("param", "total", "run", "at"):
         kernel.use(given.argument)
         return given.argument
+    if given.kind == "reduced":
+        return given.argument
+    if given == COMPONENT:
+        return "j"
     if given.kind in ("edge", "reverse"):
         return _edge_text(kernel, given, plan)
     side, index = sides[given.kind]
-    if side == "old":
-        return f"old__{given.name}" if given.name in index.split() else _row(kernel, given)
-    if side == "new":
-        return f"x__{given.name}" if given.name in index.split() else _row(kernel, given)
-    kernel.use(f"{side}__{given.name}")
-    return f"{side}__{given.name}[{index}]"
+    is_vector = plan.components_of(given.name) > 0
+    local = {"old": "old", "new": "x"}.get(side)
+    if local is None:
+        kernel.use(f"{side}__{given.name}")
+        return f"{side}__{given.name}[{index}{', j' if is_vector else ''}]"
+    if given.name in index.split():
+        return f"{local}__{given.name}{'[j]' if is_vector else ''}"
+    kernel.use(f"row__{given.name}")
+    return f"row__{given.name}[v{', j' if is_vector else ''}]"
 
 
 def _edge_text(kernel: KernelText, given: Input, plan: ProgramPlan) -> str:
@@ -137,8 +151,3 @@ def _edge_text(kernel: KernelText, given: Input, plan: ProgramPlan) -> str:
     state = plan.spec.edge_states[name]
     missing = typed_text(state.default, np.dtype(state.dtype))
     return f"(edge__{name}[{back}] if {back} >= 0 else {missing})"
-
-
-def _row(kernel: KernelText, given: Input) -> str:
-    kernel.use(f"row__{given.name}")
-    return f"row__{given.name}[v]"

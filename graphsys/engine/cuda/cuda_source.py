@@ -24,6 +24,7 @@ from graphsys.core.errors import CompileError
 from graphsys.engine.codegen.lowered import Lowered
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.codegen.text import call_text, cast_text, functions_of
+from graphsys.engine.codegen.vectors import require_numbers
 from graphsys.engine.cuda.fused_source import FusedWriter
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
@@ -51,8 +52,10 @@ def module_source(plan: ProgramPlan, *, clocked: bool = False) -> str:
         clocked: Have kernels write down clocks and lanes; else nothing of it is in them.
 
     Raises:
-        CompileError: the program calls something that has no CUDA version.
+        CompileError: the program calls something that has no CUDA version, or has
+            vector states.
     """
+    require_numbers(plan.spec)
     functions = functions_of(plan)
     _check_imports(functions)
     parts = [_COMMON.read_text(), "import numpy\n", "KERNELS = {}"]

@@ -29,7 +29,7 @@ class RunArrays:
         allocate: Where arrays of all nodes come from.
 
     Attributes:
-        states: The states of the nodes ``[N]`` by name.
+        states: The states of the nodes ``[N]`` by name; of vectors ``[N, K]``.
     """
 
     def __init__(self, plan: ProgramPlan, topology: Topology, allocate: Allocate) -> None:
@@ -40,22 +40,29 @@ class RunArrays:
         self._next: dict[str, Array] = {}
         self._arrays: dict[str, Array] = {}
         self.states: dict[str, Array] = {
-            name: self._room(self.num_nodes, dtype) for name, dtype in plan.dtypes.items()
+            name: self._room(self.num_nodes, dtype, plan.components_of(name))
+            for name, dtype in plan.dtypes.items()
         }
 
-    def _room(self, length: int, dtype: Any) -> Array:
+    def _room(self, length: int, dtype: Any, num_components: int = 0) -> Array:
         """Make an array that is written before it is read: zeros would cost a pass."""
         make = np.empty if self._allocate is np.zeros else self._allocate
-        return make(length, dtype)
+        if not num_components:
+            return make(length, dtype)
+        return make(length * num_components, dtype).reshape(length, num_components)
 
     def message(self, phase: PhasePlan, kind: str, i: int) -> Array:
         """Return the i-th array of messages (in, out), accumulators or sent messages."""
         dtype = phase.message_dtypes[i]
         kind = "message" if kind in ("in", "out") else kind
+        size = phase.num_components
         name = f"{kind}_{dtype.name}_{i}_{phase.number if kind != 'message' else ''}"
+        name += f"_{size}" if size else ""
         if name not in self._arrays:
-            make = self._allocate if kind == "sent" else self._room
-            self._arrays[name] = make(self.num_nodes, dtype)
+            if kind == "sent":
+                self._arrays[name] = self._allocate(self.num_nodes, dtype)
+            else:
+                self._arrays[name] = self._room(self.num_nodes, dtype, size)
             if kind == "acc" and phase.combiner != "any":
                 self._arrays[name].fill(phase.identity[i])
         return self._arrays[name]
@@ -88,7 +95,8 @@ class RunArrays:
     def next_of(self, name: str) -> Array:
         """Return the array that receives a state's next values."""
         if name not in self._next:
-            self._next[name] = self._room(self.num_nodes, self.plan.dtypes[name])
+            size = self.plan.components_of(name)
+            self._next[name] = self._room(self.num_nodes, self.plan.dtypes[name], size)
         return self._next[name]
 
     def swap(self, names: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine.codegen.cpu import module_source
-from graphsys.engine.codegen.lowered import EDGE_COLUMNS, Input, Lowered
+from graphsys.engine.codegen.lowered import COMPONENT, EDGE_COLUMNS, Input, Lowered
 from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.execute.directions import out_going, push_directions
 from graphsys.engine.execute.executor import Executor
@@ -153,7 +153,10 @@ class CombineCheck:
             known = executor.arrays.states
             array = known.get(given.name)
             array = executor.arrays.column(given.name) if array is None else array
-            return array[ends[given.kind]]
+            found = array[ends[given.kind]]
+            return found[0] if np.ndim(found) else found  # components are alike
+        if given == COMPONENT:
+            return 0
         if given.kind == "edge":
             if given.name not in EDGE_COLUMNS:
                 return True

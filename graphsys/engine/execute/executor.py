@@ -247,6 +247,7 @@ class Executor:
         for name, values in first.values.items():
             self._require_state(name)
             self._require_whole(name, values)
+            self._require_shape(name, values, len(first.numbers))
             states[name][first.numbers] = values
         return self.supersteps.listed(self.plan.phases[0], first.numbers)
 
@@ -265,6 +266,7 @@ class Executor:
         for number, values in zip(numbers, first.values(), strict=True):
             for name, value in values.items():
                 self._require_state(name)
+                self._require_shape(name, value)
                 self.arrays.states[name][number] = self._first_value(name, value)
         return NumberedStates(distinct(np.asarray(numbers, dtype=np.int64)), {})
 
@@ -283,6 +285,17 @@ class Executor:
                 f"start of {self.plan.spec.name} gives {name!r} of {dtype} a value that is "
                 f'no integer; round it, or declare {name} = gs.state("float64")'
             )
+
+    def _require_shape(self, name: str, values: Any, *lengths: int) -> None:
+        """Refuse arrays that are not one value, or vector, for each node."""
+        size = self.plan.components_of(name)
+        found, whole = np.shape(values), (*lengths, size) if size else lengths
+        if found in ((), whole) or values is None:
+            return
+        raise ConfigError(
+            f"start of {self.plan.spec.name} gives {name!r} values of shape {found}, "
+            f"expected {whole or 'a number'}{' or one number' if whole else ''}"
+        )
 
     def _first_value(self, name: str, value: Any) -> Any:
         """Return a value of ``start`` as the state holds it: a user id by its place."""

@@ -52,17 +52,25 @@ class MemoryEstimate:
     def node_arrays(self) -> dict[str, int]:
         """Bytes per node by array, as :class:`RunArrays` makes them."""
         plan = self.plan
-        found = {f"state {name}": dtype.itemsize for name, dtype in plan.dtypes.items()}
+        sizes = {
+            name: dtype.itemsize * max(plan.components_of(name), 1)
+            for name, dtype in plan.dtypes.items()
+        }
+        found = {f"state {name}": size for name, size in sizes.items()}
         for phase in plan.phases:
             for name in phase.buffered:
-                found[f"next {name}"] = plan.dtypes[name].itemsize
+                found[f"next {name}"] = sizes[name]
+            length, kind_of = max(phase.num_components, 1), ""
+            if phase.num_components:
+                kind_of = f" ({length},)"
             for i, dtype in enumerate(phase.message_dtypes):
                 kinds = ["message"] if phase.kind in ("node", "mode") else []
                 if phase.kind != "mode" and self._accumulates(phase):
                     kinds.append(f"accumulator of phase {phase.number}")
                 if plan.spec.delta:
                     kinds.append(f"sent by phase {phase.number}")
-                found.update({f"{kind} {dtype.name} {i}": dtype.itemsize for kind in kinds})
+                size, what = dtype.itemsize * length, f"{dtype.name}{kind_of} {i}"
+                found.update({f"{kind} {what}": size for kind in kinds})
             if phase.spec.schedule == "changed":
                 found["list of touched nodes"] = 8
         found.update(dict.fromkeys(self._columns(), plan.id_dtype.itemsize))
@@ -81,12 +89,14 @@ class MemoryEstimate:
         names = {
             given.name
             for function in self._functions()
-            for given in function.inputs
+            for given in function.all_inputs
             if given.name in ("id", "by_rank", "degree", "out_degree", "in_degree")
         }
         if self._uses_ids:
             names.add("id")
         for phase in self.plan.phases:
+            if phase.is_mean:
+                names.add(phase.in_coming)
             rows = push_directions(self._shape, phase) if phase.message_dtypes else []
             if rows:
                 names.add("degree" if len(rows) == 2 else f"{rows[0]}_degree")

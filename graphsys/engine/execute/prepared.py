@@ -15,6 +15,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
 from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.codegen.vectors import require_numbers
 from graphsys.engine.execute.budget import (
     MemoryPlan,
     allocator_of,
@@ -82,6 +83,8 @@ def prepare(
     topology = Topology.of(graph)
     budget = budget_of(memory) if device == "cpu" else None
     plan, kernels, seconds = compile_program(program, topology, max_supersteps)
+    if device == "cuda":
+        require_numbers(plan.spec)
     choice = choose(plan, topology, budget)
     return PreparedProgram(
         program=program,
@@ -200,7 +203,7 @@ def table_of(plan: ProgramPlan, topology: Topology, states: Mapping[str, Any]) -
 def state_columns(
     plan: ProgramPlan, topology: Topology, states: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return states ``[N]`` as result columns, masked where they are null."""
+    """Return states as result columns, masked where they are null; vectors as lists."""
     spec = plan.spec
     shown = spec.program.results or tuple(spec.states)
     columns: dict[str, Any] = {}
@@ -212,7 +215,10 @@ def state_columns(
             )
         state, values = spec.states[name], states[name]
         column = "value" if len(shown) == 1 else name
-        if state.dtype is NodeId:
+        if state.num_components:
+            flat = pa.array(values.reshape(-1))
+            columns[column] = pa.FixedSizeListArray.from_arrays(flat, state.num_components)
+        elif state.dtype is NodeId:
             columns[column] = _ids_at(topology, values)
         elif state.null is None:
             columns[column] = values
