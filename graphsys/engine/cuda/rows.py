@@ -48,7 +48,7 @@ class DeviceBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _RowsOnDevice:
     """The rows of a direction that stay on the device from one run to the next."""
 
     csr: Csr
@@ -60,11 +60,11 @@ class _Kept:
         return _bytes_of(self.csr, self.block.columns)
 
 
-_KEPT: WeakKeyDictionary[Topology, dict[Direction, _Kept]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Topology, dict[Direction, _RowsOnDevice]] = WeakKeyDictionary()
 """Of one graph at most."""
 
 
-def kept_of(topology: Topology) -> dict[Direction, _Kept]:
+def kept_of(topology: Topology) -> dict[Direction, _RowsOnDevice]:
     """Return the rows of a graph that lie on the device; those of others are given up."""
     for other in [it for it in _KEPT if it is not topology]:
         del _KEPT[other]
@@ -141,7 +141,7 @@ class DeviceBlocks:
                 self.memory.upload(csr.indptr),
                 self.memory.upload(csr.indices),
             )
-            kept = self._kept[direction] = _Kept(csr, block)
+            kept = self._kept[direction] = _RowsOnDevice(csr, block)
         columns = kept.block.columns
         for name in self.columns & csr.columns.keys() - columns.keys():
             columns[name] = self.memory.upload(csr.columns[name])
