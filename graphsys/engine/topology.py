@@ -11,6 +11,7 @@ import pyarrow as pa
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import graph_of
+from graphsys.engine.node_columns import node_column_dtypes
 from graphsys.engine.united_rows import (
     Direction,
     IndexBlock,
@@ -228,6 +229,10 @@ class Topology:
     def in_degree(self) -> npt.NDArray[np.int64]:
         """Entries of every in row, int64 ``[N]``."""
         return self._degrees("in") if self.is_directed else self.out_degree
+
+    def node_column_dtypes(self) -> dict[str, np.dtype[Any]]:
+        """Return what programs read of the columns of the nodes, by name."""
+        return node_column_dtypes(self.numbers)
 
     def column_dtypes(self) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the edges' columns, as the rows of :meth:`csr` have them."""

@@ -26,11 +26,18 @@ class NodeNumbers:
     Args:
         ids: The ids of every type in the order of their numbers, by type.
         where: The graph, for messages.
+        graph: The store that has their columns, or None.
     """
 
-    def __init__(self, ids: Mapping[str, pa.ChunkedArray], where: str) -> None:
+    def __init__(
+        self,
+        ids: Mapping[str, pa.ChunkedArray],
+        where: str,
+        graph: GraphReader | None = None,
+    ) -> None:
         self.ids_by_type = dict(ids)
         self.where = where
+        self._graph = graph
         lengths = [len(known) for known in self.ids_by_type.values()]
         self._last: tuple[Any, str | None, int] | None = None  # programs ask twice
         self.bases = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -39,7 +46,9 @@ class NodeNumbers:
     def of(cls, graph: GraphReader) -> "NodeNumbers":
         """Number the nodes of a store."""
         return cls(
-            {kind: graph.node_ids(kind) for kind in graph.node_types}, str(graph.path)
+            {kind: graph.node_ids(kind) for kind in graph.node_types},
+            str(graph.path),
+            graph,
         )
 
     @classmethod
@@ -53,6 +62,21 @@ class NodeNumbers:
         if len(pc.unique(given)) != num_nodes:
             raise InvalidGraphError("every node needs an id of its own, but some repeat")
         return cls({"node": pa.chunked_array([given])}, "in memory")
+
+    def column_types(self) -> dict[str, dict[str, str]]:
+        """Return the Arrow types of the columns of each node type, as texts, by name."""
+        if self._graph is None:
+            return {}
+        entries = self._graph.manifest.node_types
+        return {kind: dict(entries[kind].columns) for kind in self.types}
+
+    def columns(self, name: str) -> list[pa.ChunkedArray | None]:
+        """Return a column of each node type, in order; None where a type has none."""
+        graph, known = self._graph, self.column_types()
+        return [
+            graph.node_column(kind, name) if graph and name in known[kind] else None
+            for kind in self.types
+        ]
 
     @property
     def num_nodes(self) -> int:

@@ -199,6 +199,23 @@ class Doublings(gs.VertexProgram):
         return 0.5 * node.value + max(message, 0.0) / (1.0 + self.superstep)
 
 
+class Means(gs.VertexProgram):
+    """The mean of what the neighbors on the way in have."""
+
+    max_supersteps = 3
+    value = gs.state("float64")
+    combine = gs.mean
+
+    def init(self, node: Any) -> Any:
+        return node.id
+
+    def message(self, src: Any) -> Any:
+        return src.value
+
+    def update(self, node: Any, message: Any) -> Any:
+        return 0.5 * node.value + message
+
+
 PROGRAMS = {
     program.__name__: program
     for program in (
@@ -211,5 +228,6 @@ PROGRAMS = {
         Widths,
         Lottery,
         Doublings,
+        Means,
     )
 }

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphsys.engine import program as gs
+from tests.matrix.stores import columns_of
 from tests.unit.engine.algorithms.small_graphs import SmallGraph
 from tests.unit.engine.test_edge_states import WeightsBothWays, expected_sums
 
@@ -179,6 +180,20 @@ class Means(gs.VertexProgram):
         return node.id + 10.0 * gs.component, 0.0
 
 
+class Neighbors(gs.VertexProgram):
+    """Columns of nodes: ages of those of the same color, nulls left out; half one's own."""
+
+    found = gs.state("float64")
+    combine, schedule, max_supersteps = gs.sum_, "all", 1
+
+    def message(self, src: Any, edge: Any, dst: Any) -> Any:
+        is_alike = src.color == dst.color and src.color >= 0
+        return src.age + 0.0 if is_alike and src.height == src.height else 0.0
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message + 0.5 * node.age + 1000 * node.color
+
+
 def _arcs(graph: SmallGraph) -> list[tuple[Any, Any, float]]:
     """Return each way of each edge; an undirected loop has one."""
     if graph.is_directed:
@@ -267,6 +282,16 @@ def means(graph: SmallGraph) -> dict[Any, list[float]]:
     }
 
 
+def neighbors(graph: SmallGraph) -> dict[Any, float]:
+    known, codes = columns_of(graph), {None: -1, "blue": 0, "green": 1, "red": 2}
+    found = {v: 0.5 * age + 1000 * codes[color] for v, (age, _, color) in known.items()}
+    for a, b, _ in _arcs(graph):
+        age, height, color = known[a]
+        if color is not None and color == known[b][2] and height is not None:
+            found[b] += age
+    return found
+
+
 Expected = Callable[[SmallGraph], dict[Any, Any]]
 PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "edge columns": (Heaviest, heaviest),
@@ -274,6 +299,7 @@ PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "reverse": (Going, going),
     "node.at": (Jumps, jumps),
     "aggregators": (Shares, shares),
+    "node columns": (Neighbors, neighbors),
     "vectors": (Walks, walks),
     "vectors of changed nodes": (Hops, hops),
     "means": (Means, means),

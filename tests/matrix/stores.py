@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from graphsys.storage import EdgeChunk, NodeChunk
 from graphsys.storage.dynamic.compact import compact
@@ -20,9 +21,30 @@ def _chunk(edges: Edges) -> EdgeChunk:
     return edge_chunk([(a, b) for a, b, _ in edges], weight=weight)
 
 
+def _nodes(graph: SmallGraph, ids: list[Any]) -> NodeChunk:
+    """Return some nodes with their columns, as :func:`columns_of` has them."""
+    known = columns_of(graph)
+    ages, heights, colors = (list(c) for c in zip(*(known[k] for k in ids), strict=True))
+    columns = {"age": np.array(ages), "height": pa.array(heights, pa.float32())}
+    columns["color"] = pa.array(colors, pa.string())
+    return NodeChunk(ids=as_ids(ids), columns=columns)
+
+
+def columns_of(graph: SmallGraph) -> dict[Any, tuple[int, float | None, str | None]]:
+    """Return an age, a height and a color of each node; some of the latter are null."""
+    return {
+        node: (
+            7 * place % 23,
+            None if place % 9 == 4 else place / 4,
+            None if place % 11 == 3 else ("red", "blue", "green")[place % 3],
+        )
+        for place, node in enumerate(graph.ids)
+    }
+
+
 def _whole(partitions: int) -> Callable[[Path, SmallGraph], None]:
     def build(out: Path, graph: SmallGraph) -> None:
-        nodes = NodeChunk(ids=as_ids(graph.ids))
+        nodes = _nodes(graph, graph.ids)
         options: dict[str, Any] = {"is_directed": graph.is_directed}
         make_store(out, nodes, _chunk(graph.edges), partitions=partitions, **options)
 
@@ -47,11 +69,11 @@ def build_changed(
     wrong = [(old[0], node, 1.0) for node in old if frozenset((old[0], node)) not in known]
     base = [edge for edge in first if not {edge[0], edge[1]} & set(new)]
     rest = [edge for edge in first if edge not in base]
-    nodes = NodeChunk(ids=as_ids(old))
+    nodes = _nodes(graph, old)
     make_store(out, nodes, _chunk(base + wrong), partitions=4, **kind).graph.close()
     if between is not None:
         between(out)
-    append_chunks(out, NodeChunk(ids=as_ids(new)), _chunk(late + rest), **kind)
+    append_chunks(out, _nodes(graph, new), _chunk(late + rest), **kind)
     append_chunks(out, deletes=[edge_chunk([(a, b) for a, b, _ in wrong])], **kind)
 
 

@@ -261,7 +261,7 @@ class _Rewriter(ast.NodeTransformer):
             return self.read_self(node)
         role = self.roles.get(owner.id) if isinstance(owner, ast.Name) else None
         if role in ("src", "dst", "node", "before"):
-            known = [*self.spec.states, *NODE_COLUMNS]
+            known = [*self.spec.states, *NODE_COLUMNS, *self.spec.node_columns]
             return self.read(node, role, node.attr, known)
         if role == "edge":
             known = [*EDGE_COLUMNS, FORWARD, *self.spec.edge_states]

@@ -9,7 +9,13 @@ import numpy as np
 
 from graphsys.core.errors import CompileError, ConfigError
 from graphsys.engine.codegen.lower import lower
-from graphsys.engine.codegen.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.codegen.lowered import (
+    EDGE_COLUMNS,
+    FORWARD,
+    NODE_COLUMNS,
+    Input,
+    Lowered,
+)
 from graphsys.engine.codegen.message_types import message_dtypes
 from graphsys.engine.codegen.narrowing import check_results
 from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
@@ -170,7 +176,9 @@ class _TypesOf:
         if given.kind == "reduced":
             return np.dtype(np.float64)
         if given.kind in ("src", "dst", "node", "before", "at"):
-            return self.dtypes.get(name, self.id_dtype)
+            if name in NODE_COLUMNS or name not in self.spec.node_columns:
+                return self.dtypes.get(name, self.id_dtype)
+            return self.dtypes.get(name, self.spec.node_columns[name])
         if given.kind in ("edge", "reverse"):
             if name in EDGE_COLUMNS:
                 default = np.float64 if name == "weight" else np.int64

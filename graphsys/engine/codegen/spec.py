@@ -76,6 +76,8 @@ class ProgramSpec:
     max_supersteps: int | None = None
     num_components: int = 0
     """Length of the vectors among the states; 0 where there are none."""
+    node_columns: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
+    """Dtypes of the columns of the graph's nodes, where it has any."""
 
     @property
     def name(self) -> str:

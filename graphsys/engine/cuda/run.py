@@ -1,6 +1,7 @@
 """``gs.run(..., device="cuda")``."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS
@@ -107,5 +108,6 @@ def compile_for_device(
     wide = max(topology.num_nodes, topology.num_edges) >= 2**31
     columns = topology.column_dtypes()
     spec = spec_of(program, max_supersteps=max_supersteps)
+    spec = replace(spec, node_columns=topology.node_column_dtypes())
     plan = plan_of(spec, columns, wide_ids=wide)
     return plan, load_module(module_source(plan, clocked=is_asked(CLOCKS)))

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.engine.codegen.lowered import NODE_COLUMNS
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.node_columns import read_node_column
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr
@@ -16,6 +18,8 @@ from graphsys.kernels.cpu.rows.reverse_edges import match_entries
 
 Array = npt.NDArray[Any]
 _AT_A_TIME = 1 << 20
+_MADE = (*NODE_COLUMNS, "by_rank")
+"""Columns that are of the graph's shape and ids, whatever a store's columns are called."""
 Allocate = Callable[[int, Any], Array]
 """Makes an array of zeros of a length and a dtype; may be backed by a file."""
 
@@ -68,13 +72,18 @@ class RunArrays:
         return self._arrays[name]
 
     def column(self, name: str) -> Array:
-        """Return a read-only column of all nodes: ids as ranks, degrees."""
+        """Return a read-only column of all nodes: ids as ranks, degrees, the store's."""
         dtype, topology = self.plan.id_dtype, self.topology
+        is_stored = name in self.plan.spec.node_columns and name not in _MADE
+        if is_stored:
+            dtype = self.plan.spec.node_columns[name]
         shared = topology.node_columns if self._allocate is np.zeros else self._arrays
         key = f"{name} {dtype}"
         if key not in shared:
             values = self._allocate(self.num_nodes, dtype)
-            if name in ("id", "by_rank"):
+            if is_stored:
+                read_node_column(topology.numbers, name, dtype, values)
+            elif name in ("id", "by_rank"):
                 ranks = topology.rank if name == "id" else topology.by_rank
                 values[:] = (
                     np.arange(self.num_nodes, dtype=dtype) if ranks is None else ranks

@@ -74,6 +74,10 @@ class MemoryEstimate:
             if phase.spec.schedule == "changed":
                 found["list of touched nodes"] = 8
         found.update(dict.fromkeys(self._columns(), plan.id_dtype.itemsize))
+        stored = {given.name for f in self._functions() for given in f.all_inputs}
+        stored -= {*plan.dtypes, *found}
+        columns = plan.spec.node_columns
+        found.update({n: columns[n].itemsize for n in sorted(stored) if n in columns})
         return found
 
     def _accumulates(self, phase: PhasePlan) -> bool:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -184,6 +184,7 @@ def compile_program(
     most = topology.num_edges * (2 if program.simple and topology.is_directed else 1)
     wide = max(topology.num_nodes, most) >= 2**31
     spec = spec_of(program, max_supersteps=max_supersteps)
+    spec = replace(spec, node_columns=topology.node_column_dtypes())
     plan = plan_of(spec, columns, wide_ids=wide)
     module = load_module(module_source(plan))
     return plan, module.KERNELS, time.perf_counter() - begin

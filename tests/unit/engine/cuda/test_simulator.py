@@ -27,6 +27,8 @@ CASES = (
     "Parents:twc",
     "Widths:thread",
     "Lottery:warp",
+    "Means:warp",
+    "Means:thread",
 )
 MORE = (
     "Ranks:thread:device_memory=4600",
