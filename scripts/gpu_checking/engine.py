@@ -12,7 +12,7 @@ from gpu_checking import references
 from gpu_checking.graphs import grid, kronecker
 from gpu_checking.steps import Context
 
-_LARGE = ("auto", "fused", "twc")
+_LARGE = ("auto", "fused", "twc", "warp")
 """Strategies of graphs on which all would take too long."""
 
 

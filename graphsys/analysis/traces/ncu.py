@@ -146,12 +146,11 @@ def read_ncu(path: Path) -> NcuFigures:
         read = _long(head, rows[1:]) if is_long else _wide(head, rows[1:])
         launches: dict[str, CountedKernel] = {}
         for number, name, metric, unit, text in read:
-            kernel = launches.setdefault(number, CountedKernel(name))
-            value = _number(text, unit)
-            if value is not None:
-                kernel.values[metric] = value
-            if not _is_known(metric):
+            kernel = launches.setdefault(number, CountedKernel(_plain(name)))
+            if not _is_known(metric):  # facts of the device among them, some of them words
                 found.unknown.add(metric)
+            elif (value := _number(text, unit)) is not None:
+                kernel.values[metric] = value
     except (ValueError, IndexError) as err:
         raise _foreign(path, f"a row does not fit its heads ({err})") from err
     found.kernels = list(launches.values())
@@ -192,6 +191,11 @@ def _wide(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Entry]
     for row in rows:
         for k in metrics if row else ():
             yield row[number], row[name], head[k], units[k], row[k]
+
+
+def _plain(name: str) -> str:
+    """Return a kernel's name without the types that numba and C++ put behind it."""
+    return name.partition("[")[0].partition("(")[0].strip() or name
 
 
 def _number(text: str, unit: str) -> float | None:

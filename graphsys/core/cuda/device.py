@@ -134,8 +134,16 @@ class DeviceMemory:
         return self._cuda.device_array(length, dtype=np.dtype(dtype))
 
     def full(self, length: int, value: Any, dtype: Any) -> DeviceArray:
-        """Allocate an array and fill it."""
-        return self.upload(np.full(max(length, 1), value, dtype=dtype))
+        """Allocate an array and fill it, on the device where its bytes are all the same."""
+        first = np.full(1, value, dtype=dtype)
+        every = set(first.tobytes())
+        if is_simulated() or len(every) > 1:
+            return self.upload(np.full(max(length, 1), value, dtype=dtype))
+        array = self.empty(length, dtype)
+        self._cuda.cudadrv.driver.device_memset(
+            array, every.pop(), array.nbytes, stream=self.stream
+        )
+        return array
 
     def write(self, host: Array, target: DeviceArray) -> None:
         """Copy an array over the beginning of one on the device."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphsys.core.cuda.device import Array
 from graphsys.core.errors import ConfigError
+from graphsys.kernels.cpu.simt.row_steps import NUM_STEPS, WARP, count_steps
 
 Strategy = Literal["auto", "thread", "warp", "block", "twc", "edge", "fused"]
 STRATEGIES = ("auto", "thread", "warp", "block", "twc", "edge", "fused")
@@ -26,7 +27,6 @@ _PER_REDUCE = 40
 _PER_LAUNCH = 300_000
 """Instructions of all warps in the time that one more launch takes."""
 _PER_ATOMIC = 30
-WARP = 32
 
 
 def check_strategy(strategy: str) -> None:
@@ -45,22 +45,25 @@ def predicted_work(degrees: Array, block: int) -> dict[str, int]:
         block: Threads per block.
 
     Complexity:
-        O(N) numpy.
+        One pass over the rows.
     """
-    degrees = np.asarray(degrees, dtype=np.int64)
-    in_block = block // WARP
-    small = degrees[degrees < WARP]
-    medium = degrees[(degrees >= WARP) & (degrees < block)]
-    large = degrees[degrees >= block]
-    num_bins = sum(1 for part in (small, medium, large) if len(part))
-    binned = _by_thread(small) + _by_warp(medium) + _by_block(large, block, in_block)
-    num_edges = int(degrees.sum())
-    search = _PER_STEP + 6 * max(len(degrees), 2).bit_length() + _PER_ATOMIC
-    by_edge = -(-num_edges // WARP) * search + -(-len(degrees) // WARP) * _PER_ITEM
+    steps = np.zeros(NUM_STEPS, dtype=np.int64)
+    count_steps(np.ascontiguousarray(degrees), block, steps)
+    of_thread, of_warp, of_block, num_edges, *rest = (int(it) for it in steps)
+    binned_thread, binned_warp, binned_block, *sizes = rest
+    in_block, num_rows = block // WARP, len(degrees)
+    num_bins = sum(1 for size in sizes if size)
+    binned = (
+        _by_thread(sizes[0], binned_thread)
+        + _by_warp(sizes[1], binned_warp)
+        + _by_block(sizes[2], binned_block, in_block)
+    )
+    search = _PER_STEP + 6 * max(num_rows, 2).bit_length() + _PER_ATOMIC
+    by_edge = -(-num_edges // WARP) * search + -(-num_rows // WARP) * _PER_ITEM
     return {
-        "thread": _by_thread(degrees),
-        "warp": _by_warp(degrees),
-        "block": _by_block(degrees, block, in_block),
+        "thread": _by_thread(num_rows, of_thread),
+        "warp": _by_warp(num_rows, of_warp),
+        "block": _by_block(num_rows, of_block, in_block),
         "twc": binned + (num_bins - 1) * _PER_LAUNCH if num_bins else 0,
         "edge": by_edge + _PER_LAUNCH,
     }
@@ -71,18 +74,14 @@ def choose(work: dict[str, int], allowed: tuple[str, ...]) -> str:
     return min(allowed, key=lambda name: work[name])
 
 
-def _by_thread(degrees: Array) -> int:
-    if not len(degrees):
-        return 0
-    longest = np.maximum.reduceat(degrees, np.arange(0, len(degrees), WARP))
-    return int(_PER_ITEM * len(longest) + _PER_LONE_STEP * longest.sum())
+def _by_thread(num_rows: int, steps: int) -> int:
+    return _PER_ITEM * -(-num_rows // WARP) + _PER_LONE_STEP * steps
 
 
-def _by_warp(degrees: Array) -> int:
-    steps = int((-(-degrees // WARP)).sum())
-    return (_PER_ITEM + _PER_REDUCE) * len(degrees) + _PER_STEP * steps
+def _by_warp(num_rows: int, steps: int) -> int:
+    return (_PER_ITEM + _PER_REDUCE) * num_rows + _PER_STEP * steps
 
 
-def _by_block(degrees: Array, block: int, in_block: int) -> int:
-    steps = int((-(-degrees // block)).sum()) * in_block
-    return in_block * (_PER_ITEM + 2 * _PER_REDUCE) * len(degrees) + _PER_STEP * steps
+def _by_block(num_rows: int, steps: int, in_block: int) -> int:
+    fixed = in_block * (_PER_ITEM + 2 * _PER_REDUCE) * num_rows
+    return fixed + _PER_STEP * steps * in_block

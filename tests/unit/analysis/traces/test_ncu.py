@@ -12,7 +12,7 @@ import pytest
 from graphsys.analysis.files import report_schema
 from graphsys.analysis.ncu_report import report_of_ncu
 from graphsys.analysis.page.page import page_of
-from graphsys.analysis.traces.ncu import CORE, MEMORY, STALLS, read_ncu
+from graphsys.analysis.traces.ncu import CORE, MEMORY, STALLS, ncu_metrics, read_ncu
 from graphsys.core.errors import InputError
 from tests.unit.analysis.schemas import violations
 
@@ -92,6 +92,22 @@ def test_odd_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_ncu(path)
+
+
+def test_what_nsight_compute_wrote_on_an_h100_is_read() -> None:
+    """A kernel that adds 1 to 2**20 float64 by 4,096 CTAs; some facts are words."""
+    found = read_ncu(Path(__file__).with_name("ncu_of_h100.csv"))
+    (kernel,) = found.kernels
+    assert kernel.name == "f"
+    assert {*CORE, *MEMORY} <= kernel.values.keys()
+    assert "c2clink__enabled_mask" in found.unknown
+    metrics = {it.name: it.value for it in ncu_metrics(found)}
+    assert metrics["lane_utilization"] == 1
+    assert metrics["value_sectors_per_request"] == 8  # 32 lanes of 8 bytes
+    assert metrics["dram_bytes"] == pytest.approx(8 << 20, rel=0.001)
+    assert metrics["kernel_seconds"] == pytest.approx(6.912e-6)
+    assert kernel.values["sm__ctas_launched.sum"] == 4096
+    assert metrics["stall_long_scoreboard"] > 0.7
 
 
 class Struct(ctypes.Structure):
