@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gpu_checking.kernel_times import kernel_times
 from gpu_checking.steps import Context
 
 REPEATS = 10
@@ -20,6 +21,7 @@ NUM_BATCHES = 100
 NUM_WARM_BATCHES = 10
 LARGEST_DIFFERENCE = {"float32": 1e-4, "bfloat16": 0.02}
 """Of sums of the same rows, relative to the largest."""
+WATCHED = "GraphSAGE, kernels watched"
 ATTENTION = ("softmax of 4 heads", "GATv2 scores of 4 x 32")
 LARGEST_LOSS_DIFFERENCE = 0.02
 """Of the mean losses of CPU and device, which add in other orders."""
@@ -51,6 +53,7 @@ def planned() -> list[str]:
     works = [f"sum of {width} {dtype}" for width, dtype in _WORKS]
     found = [f"{work}, {system}, cuda" for work in works for system in _SYSTEMS]
     found += [f"{work}, graphsys, cuda" for work in ATTENTION]
+    found.append(f"{WATCHED}, graphsys, cuda")
     name = training_of(NUM_BATCHES)
     return [*found, *(f"{name}, {system}, {device}" for device, system in _TRAININGS)]
 
@@ -98,7 +101,11 @@ def bench(context: Context, scale: int, left_out: list[str], num_batches: int) -
         store = Path(name) / "graph"
         ingest(Labeled(scale, 20), store, order="original")
         with Graph(store) as graph:
-            rows = kernels(graph, deadline), trainings(graph, deadline, num_batches)
+            rows = (
+                kernels(graph, deadline),
+                where_time_goes(graph, deadline, num_batches),
+                trainings(graph, deadline, num_batches),
+            )
             for row in itertools.chain(*rows):
                 case = f"{row.pop('program')}, {row.pop('system')}"
                 if row.get("left_out"):
@@ -251,6 +258,22 @@ def trainings(graph: Any, deadline: float, num_batches: int) -> Iterator[dict[st
             if row["loss_from_cpu"] > LARGEST_LOSS_DIFFERENCE:
                 row["error"] = "the loss differs from the CPU's"
         yield row
+
+
+def where_time_goes(
+    graph: Any, deadline: float, num_batches: int
+) -> Iterator[dict[str, Any]]:
+    """Yield a row of a training whose kernels are watched, after one that compiles."""
+    row: dict[str, Any] = {"program": WATCHED, "device": "cuda", "system": "graphsys"}
+    if time.monotonic() > deadline:
+        yield row | {"left_out": True}
+        return
+    few = -(-num_batches // 5)
+    try:
+        train(graph, "cuda", 1, {})
+        yield row | kernel_times(lambda: train(graph, "cuda", few, {}))
+    except Exception as err:  # one that fails must not hide the others
+        yield row | {"error": f"{type(err).__name__}: {err}"[:300]}
 
 
 def train(
