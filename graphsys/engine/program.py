@@ -34,7 +34,7 @@ class _Component:
         return "gs.component"
 
 
-component = _Component()
+component: Any = _Component()
 """In a function of a program with vector states: the component it computes, 0, 1, ..."""
 
 own_id = _SelfId()

@@ -29,19 +29,21 @@ def main() -> None:
 
     graph, other = make(), make()
     found: dict[str, Any] = {}
-    for name, program, on, options in (
-        ("bfs", BreadthFirst(source=0), graph, {}),
-        ("bfs again", BreadthFirst(source=0), graph, {}),
-        ("sssp", ShortestPaths(source=0), graph, {}),
-        ("sssp again", ShortestPaths(source=0), graph, {}),
-        ("bfs of another", BreadthFirst(source=0), other, {}),
-        ("bfs of the first", BreadthFirst(source=0), graph, {}),
-        ("bfs, streamed", BreadthFirst(source=0), graph, {"device_memory": 6000}),
-        ("bfs after that", BreadthFirst(source=0), graph, {}),
+    for name, program, on, memory in (
+        ("bfs", BreadthFirst(source=0), graph, None),
+        ("bfs again", BreadthFirst(source=0), graph, None),
+        ("sssp", ShortestPaths(source=0), graph, None),
+        ("sssp again", ShortestPaths(source=0), graph, None),
+        ("bfs of another", BreadthFirst(source=0), other, None),
+        ("bfs of the first", BreadthFirst(source=0), graph, None),
+        ("bfs, streamed", BreadthFirst(source=0), graph, 6000),
+        ("bfs after that", BreadthFirst(source=0), graph, None),
     ):
         expected = run(program, on).table
         with recording() as recorder:
-            got = run(program, on, device="cuda", strategy="warp", **options).table
+            got = run(
+                program, on, device="cuda", strategy="warp", device_memory=memory
+            ).table
         assert got.equals(expected), name
         found[name] = sum(
             event.value

@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -72,7 +72,7 @@ def test_many_sources_at_once_give_what_each_gives_alone() -> None:
     src, dst, _ = edges()
     src, dst = np.append(src, range(NUM_NODES)), np.append(dst, np.arange(1, 121) % 120)
     pairs = np.unique(np.stack([src, dst]), axis=1)
-    topology = Topology.from_edges(*pairs, NUM_NODES)
+    topology = Topology.from_edges(pairs[0], pairs[1], NUM_NODES)
     found = vectors(run(FromMany(sources=tuple(range(30, 94))), topology))
     known = nx.DiGraph(list(zip(*pairs.tolist(), strict=True)))
     for place in (0, 17, 63):
@@ -247,7 +247,7 @@ class Vector(gs.VertexProgram):
 
     x = gs.state("float32", shape=(4,))
     y = gs.state("float32")
-    combine: Any = gs.sum_
+    combine: ClassVar[Any] = gs.sum_
     max_supersteps = 1
 
     def message(self, src: Any) -> Any:

@@ -107,7 +107,7 @@ def test_what_nsight_compute_wrote_on_an_h100_is_read() -> None:
     assert metrics["dram_bytes"] == pytest.approx(8 << 20, rel=0.001)
     assert metrics["kernel_seconds"] == pytest.approx(6.912e-6)
     assert kernel.values["sm__ctas_launched.sum"] == 4096
-    assert metrics["stall_long_scoreboard"] > 0.7
+    assert (metrics["stall_long_scoreboard"] or 0) > 0.7
 
 
 class Struct(ctypes.Structure):
