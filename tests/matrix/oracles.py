@@ -199,6 +199,49 @@ def sssp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
     same(values(done), found)
 
 
+def _lengths_along(graph: SmallGraph, path: list[Any]) -> list[float]:
+    """Return the distances along a path, of repeated edges by the shortest."""
+    edges = list(graph.edges)
+    if not graph.is_directed:
+        edges += [(b, a, w) for a, b, w in edges]
+    steps = [
+        min(w for a, b, w in edges if (a, b) == ends) for ends in itertools.pairwise(path)
+    ]
+    return list(itertools.accumulate(steps, initial=0.0))
+
+
+@oracle
+def shortest_path(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    ends = given["source"], given["target"]
+    expected = nx.dijkstra_path_length(graph.networkx(), *ends)
+    answers(done, expected)
+    path = done.table["id"].to_pylist()
+    assert (path[0], path[-1]) == ends
+    lengths = _lengths_along(graph, path)
+    assert done.table["value"].to_pylist() == pytest.approx(lengths, rel=1e-12)
+    assert lengths[-1] == pytest.approx(expected, rel=1e-12)
+
+
+@oracle
+def k_shortest_paths(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    plain = nx.DiGraph() if graph.is_directed else nx.Graph()
+    for a, b, w in sorted(graph.edges, key=lambda edge: -edge[2]):
+        plain.add_edge(a, b, weight=w)
+    ends = given["source"], given["target"]
+    found = itertools.islice(nx.shortest_simple_paths(plain, *ends, "weight"), 3)
+    expected = [nx.path_weight(plain, path, "weight") for path in found]
+    rows = done.table.to_pylist()
+    paths = [[row for row in rows if row["path"] == k] for k in range(1, done.result + 1)]
+    nodes = [[row["id"] for row in path] for path in paths]
+    assert sum(map(len, paths)) == len(rows)
+    assert len({tuple(path) for path in nodes}) == len(expected) == done.result
+    assert [path[-1]["value"] for path in paths] == pytest.approx(expected, rel=1e-12)
+    for path, own in zip(nodes, paths, strict=True):
+        assert (path[0], path[-1]) == ends
+        lengths = _lengths_along(graph, path)
+        assert [row["value"] for row in own] == pytest.approx(lengths, rel=1e-12)
+
+
 @oracle
 def apsp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
     expected = {

@@ -10,6 +10,11 @@ from typing import Final, NoReturn
 
 from graphsys.core.errors import unknown_name
 from graphsys.engine.algorithms import algorithm as _algorithm
+from graphsys.engine.algorithms.acyclic import (
+    find_cycle,
+    longest_path,
+    topological_order,
+)
 from graphsys.engine.algorithms.algorithm import Algorithm
 from graphsys.engine.algorithms.all_pairs import apsp
 from graphsys.engine.algorithms.betweenness import betweenness
@@ -17,12 +22,18 @@ from graphsys.engine.algorithms.centrality import eigenvector, hits, katz
 from graphsys.engine.algorithms.choices import belief_propagation, coloring, matching, mis
 from graphsys.engine.algorithms.communities import cdlp, clustering, label_propagation
 from graphsys.engine.algorithms.components import wcc
+from graphsys.engine.algorithms.cut_points import (
+    articulation_points,
+    biconnected_components,
+    bridges,
+)
 from graphsys.engine.algorithms.degrees import degree_assortativity, degree_statistics
 from graphsys.engine.algorithms.distances import closeness, diameter, harmonic
 from graphsys.engine.algorithms.k_core import k_core
 from graphsys.engine.algorithms.leiden import leiden
 from graphsys.engine.algorithms.pagerank import pagerank, personalized_pagerank
 from graphsys.engine.algorithms.paths import min_cut, mst
+from graphsys.engine.algorithms.routes import k_shortest_paths, shortest_path
 from graphsys.engine.algorithms.satisfiability import survey_propagation
 from graphsys.engine.algorithms.shortest_paths import sssp
 from graphsys.engine.algorithms.similarity import adamic_adar, jaccard
@@ -39,9 +50,12 @@ __all__ = [
     "Algorithm",
     "adamic_adar",
     "apsp",
+    "articulation_points",
     "belief_propagation",
     "betweenness",
     "bfs",
+    "biconnected_components",
+    "bridges",
     "cdlp",
     "closeness",
     "clustering",
@@ -50,15 +64,18 @@ __all__ = [
     "degree_statistics",
     "diameter",
     "eigenvector",
+    "find_cycle",
     "get",
     "harmonic",
     "hits",
     "jaccard",
     "k_core",
+    "k_shortest_paths",
     "katz",
     "label_propagation",
     "lcc",
     "leiden",
+    "longest_path",
     "matching",
     "min_cut",
     "mis",
@@ -67,8 +84,10 @@ __all__ = [
     "personalized_pagerank",
     "random_walks",
     "scc",
+    "shortest_path",
     "sssp",
     "survey_propagation",
+    "topological_order",
     "triangle_count",
     "wcc",
 ]

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from graphsys.core.compiling import compile_first
 from graphsys.core.errors import InvalidGraphError
@@ -21,7 +22,12 @@ from graphsys.engine.algorithms.algorithm import (
     ProgramOptions,
     listed,
 )
-from graphsys.engine.algorithms.traversal import search
+from graphsys.engine.algorithms.traversal import (
+    Levels,
+    find_parents,
+    parent_ids,
+    search,
+)
 from graphsys.engine.edge_weights import refuse_overflow
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
@@ -31,6 +37,7 @@ from graphsys.kernels.cpu.algorithms import shortest_path_rows as row_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_team as team_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
+from graphsys.kernels.cpu.algorithms.path_trees import find_path_tree
 from graphsys.kernels.cpu.bits import Words, empty_bits
 from graphsys.kernels.cpu.work_queue import PIECE_SIZE
 from graphsys.storage.views import array_of
@@ -70,28 +77,55 @@ _summaries: WeakKeyDictionary[Topology, WeightSummary] = WeakKeyDictionary()
 
 def sssp_needs(facts: Facts) -> Need:
     """Return what a search from a source takes, by hops where there are no weights."""
+    has_parents = bool(facts.options.get("parents"))
+    variant = "parents" if has_parents else ""
+    tree = tree_bytes(facts) if has_parents else 0.0
     if facts.topology.has_weight:
         pool = facts.threads * 4097 * 64 * 4
         return Need(
             rows=facts.both,
             in_place=True,
             columns=("weight",),
-            bytes=34 * facts.nodes + pool,
+            bytes=max(34 * facts.nodes + pool, tree),
+            variant=variant,
         )
     per_node = 22 * facts.nodes
-    return Need(rows=facts.both, in_place=True, bytes=per_node, kernels="traversal")
+    return Need(
+        rows=facts.both,
+        in_place=True,
+        bytes=max(per_node, tree),
+        kernels="traversal",
+        variant=variant,
+    )
 
 
-def _sssp(topology: Topology, *, source: Any, **options: Unpack[NativeOptions]) -> Result:
+def tree_bytes(facts: Facts) -> float:
+    """Return what distances, parents and their ids take, all nodes being reached."""
+    scratch = 4 + (8 if facts.nodes > np.iinfo(np.int32).max else 4)
+    ids = (8 if facts.ranked else 0) + 2 * facts.id_bytes
+    return (26 + max(facts.ranked + scratch, ids)) * facts.nodes
+
+
+def _sssp(
+    topology: Topology,
+    *,
+    source: Any,
+    parents: bool = False,
+    **options: Unpack[NativeOptions],
+) -> Result:
     """Compute it where no length is negative."""
     began = time.perf_counter()
     start = topology.number(source)
+    columns = {}
     with ThreadTeam(options.get("num_threads")) as team:
         out = _weighted_rows(topology)
         if out is None:
             levels = search(topology.rows("out"), topology.rows("in"), start, team)
             distance = levels.distance.astype(np.float64)
             reached, rounds = levels.reached, levels.num_levels
+            if parents:
+                parent = find_parents(topology, levels, team)
+                columns["parent"] = parent_ids(topology, parent, reached, start)
         else:
             summary = _summary(topology, out, team)
             delta = choose_delta(summary, out.num_edges)
@@ -100,8 +134,15 @@ def _sssp(topology: Topology, *, source: Any, **options: Unpack[NativeOptions]) 
                 out, into, start, delta, summary.least, team
             )
             _refuse_overflow(out, summary, distance)
+            if parents:
+                parent = path_tree(topology, out, start, distance)
+                columns["parent"] = parent_ids(topology, parent, reached, start)
+
+    def table() -> pa.Table:
+        return topology.table({"value": array_of(distance, reached), **columns})
+
     return Result(
-        source=lambda: topology.table({"value": array_of(distance, reached)}),
+        source=table,
         algorithm="sssp",
         supersteps=rounds,
         seconds=time.perf_counter() - began,
@@ -111,7 +152,7 @@ def _sssp(topology: Topology, *, source: Any, **options: Unpack[NativeOptions]) 
 @listed(
     native=_sssp,
     needs=sssp_needs,
-    program="sssp:ShortestPaths",
+    program="sssp:shortest_paths",
     shown="smallest",
     tags=("SSSP",),
     example=Example(parameters={"source": 0}),
@@ -121,6 +162,7 @@ def sssp(
     graph: GraphLike,
     *,
     source: Any,
+    parents: bool = False,
     negative_weights: bool = False,
     **options: Unpack[ProgramOptions],
 ) -> None:
@@ -130,6 +172,9 @@ def sssp(
         graph: An open graph, its path, or edges in memory; the column ``weight`` holds the
             lengths of edges, which are 1 where there is none.
         source: Id of the node to start from.
+        parents: Add a column ``parent``: the id of the node before this one on a shortest
+            path, of those with the fewest edges the first one in the order of ids; null
+            for the source and where nothing leads.
         negative_weights: Allow negative lengths; only the vertex program does.
         options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``.
 
@@ -142,7 +187,8 @@ def sssp(
             cycle.
 
     Complexity:
-        O(N + E) time on random graphs and lengths, O(N) memory besides the graph.
+        O(N + E) time on random graphs and lengths, O(N) memory besides the graph; parents
+        take a second pass over the edges, in one thread.
 
     References:
         Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J.
@@ -158,6 +204,69 @@ def sssp(
     """
 
 
+def path_tree(
+    topology: Topology, out: Csr, start: int, distance: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
+    """Return the node before each one on a shortest path, of few edges and small ids.
+
+    Args:
+        topology: The graph.
+        out: Its rows of out-neighbors with weights.
+        start: Number of the source.
+        distance: Distances from it, infinite where it does not reach ``[N]``.
+
+    Returns:
+        Numbers ``[N]``; those of the source and of nodes that are not reached say nothing.
+    """
+    rank, num_nodes = topology.rank, out.num_nodes
+    is_far = num_nodes > np.iinfo(np.int32).max
+    parent = np.zeros(num_nodes, dtype=np.int64)
+    find_path_tree(
+        out.begins,
+        out.ends,
+        out.indices,
+        out.begins_of("weight"),
+        out.columns["weight"],
+        start,
+        distance,
+        out.indices[:0] if rank is None else rank,
+        np.empty(num_nodes, dtype=out.indices.dtype),
+        np.full(num_nodes, -1, dtype=np.int64 if is_far else np.int32),
+        parent,
+    )
+    return parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathTree:
+    """Shortest paths from a node.
+
+    Attributes:
+        distance: Distances, infinite where it does not reach ``[N]``.
+        parent: The node before each one ``[N]``; of the source and of nodes that are not
+            reached it says nothing.
+    """
+
+    distance: npt.NDArray[np.float64]
+    parent: npt.NDArray[np.int64]
+
+
+def paths_from(topology: Topology, start: int, team: ThreadTeam) -> PathTree:
+    """Return the tree whose parents :func:`sssp` tells.
+
+    Raises:
+        InvalidGraphError: some weights are negative or NaN.
+    """
+    out = _weighted_rows(topology)
+    distance, levels = _search_from(topology, out, start, team)
+    if levels is not None:
+        parent = find_parents(topology, levels, team)
+    else:
+        assert out is not None  # else it was searched by levels
+        parent = path_tree(topology, out, start, distance)
+    return PathTree(distance=distance, parent=parent)
+
+
 def distances_from(
     topology: Topology, start: int, team: ThreadTeam
 ) -> npt.NDArray[np.float64]:
@@ -171,7 +280,14 @@ def distances_from(
     Raises:
         InvalidGraphError: some weights are negative or NaN.
     """
-    out = _weighted_rows(topology)
+    return _search_from(topology, _weighted_rows(topology), start, team)[0]
+
+
+def _search_from(
+    topology: Topology, out: Csr | None, start: int, team: ThreadTeam
+) -> tuple[npt.NDArray[np.float64], Levels | None]:
+    """Return distances, infinite where there is no path; and the levels of a search."""
+    levels = None
     if out is None:
         levels = search(topology.rows("out"), topology.rows("in"), start, team)
         distance, reached = levels.distance.astype(np.float64), levels.reached
@@ -182,7 +298,7 @@ def distances_from(
         distance, reached, _ = delta_stepping(out, into, start, delta, summary.least, team)
         _refuse_overflow(out, summary, distance)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(distance)]
-    return np.where(bits, distance, np.inf)
+    return np.where(bits, distance, np.inf), levels
 
 
 def refuse_weights(

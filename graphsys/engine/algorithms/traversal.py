@@ -113,7 +113,10 @@ def bfs(
     out, into = topology.rows("out"), topology.rows("in")
     with ThreadTeam(options.get("num_threads")) as team:
         levels = search(out, into, start, team)
-        columns = {"parent": _parents(topology, levels, start, team)} if parents else {}
+        columns = {}
+        if parents:
+            parent = find_parents(topology, levels, team)
+            columns["parent"] = parent_ids(topology, parent, levels.reached, start)
 
     def table() -> pa.Table:
         hops = array_of(levels.distance.astype(np.int64), levels.reached)
@@ -258,9 +261,10 @@ class _Search:
         self.state[:] = 0, end, 1, max(left - edges, kernels.PULL_SHARE)
 
 
-def _parents(
-    topology: Topology, levels: Levels, start: int, team: ThreadTeam
-) -> pa.ChunkedArray:
+def find_parents(
+    topology: Topology, levels: Levels, team: ThreadTeam
+) -> npt.NDArray[np.int64]:
+    """Return the first in-neighbor one hop closer, in the order of ids; 0 where none is."""
     into = topology.rows("in")
     rank = topology.rank
     parent = np.zeros(topology.num_nodes, dtype=np.int64)
@@ -276,7 +280,14 @@ def _parents(
         into.indices[:0] if rank is None else rank,
         parent,
     )
-    known = levels.reached.copy()
+    return parent
+
+
+def parent_ids(
+    topology: Topology, parent: npt.NDArray[np.int64], reached: Words, start: int
+) -> pa.ChunkedArray:
+    """Return the ids of parents ``[N]``: null for the source and what is not reached."""
+    known = reached.copy()
     clear_bit(known, start)
     return topology.ids().take(array_of(parent, known))
 

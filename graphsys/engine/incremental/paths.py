@@ -38,8 +38,7 @@ def bfs(
     Raises:
         ConfigError: parents are asked for.
     """
-    if parents:
-        raise ConfigError(f"parents are not followed from a last result; {AGAIN}")
+    _refuse_parents(parents)
     began = time.perf_counter()
     done = _repaired(topology, source, last, "bfs", is_weighted=False)
     if done is None:
@@ -48,9 +47,19 @@ def bfs(
 
 
 def sssp(
-    topology: Topology, *, source: Any, last: LastResult, num_threads: int | None = None
+    topology: Topology,
+    *,
+    source: Any,
+    last: LastResult,
+    parents: bool = False,
+    num_threads: int | None = None,
 ) -> Result:
-    """Compute what :func:`graphsys.engine.algorithms.sssp` tells of."""
+    """Compute what :func:`graphsys.engine.algorithms.sssp` tells of, without parents.
+
+    Raises:
+        ConfigError: parents are asked for.
+    """
+    _refuse_parents(parents)
     is_weighted = topology.has_weight
     if is_weighted:
         with ThreadTeam(num_threads) as team:
@@ -60,6 +69,11 @@ def sssp(
     if done is None:
         done = shortest_paths.sssp.native(topology, source=source, num_threads=num_threads)
     return replace(done, seconds=time.perf_counter() - began)
+
+
+def _refuse_parents(parents: bool) -> None:
+    if parents:
+        raise ConfigError(f"parents are not followed from a last result; {AGAIN}")
 
 
 def _repaired(

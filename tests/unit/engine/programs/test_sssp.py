@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import algorithms
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.run import run as run_program
+from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import Stored, native, run, store
 
@@ -28,6 +30,81 @@ def test_distances_are_those_of_networkx(graph: SmallGraph, data: st.DataObject)
     result = run("sssp", graph, source=source)
     assert values(result) == distances(graph, source)  # sums of quarters are exact
     assert result.table.equals(native("sssp", graph, source=source).table)
+
+
+def expected_parents(graph: SmallGraph, source: Any) -> dict[Any, Any]:
+    """By their definition: on a path of few edges, the first that fits by id."""
+    edges = list(graph.edges)
+    if not graph.is_directed:
+        edges += [(b, a, w) for a, b, w in edges]
+    best = {source: (0.0, 0)}
+    for _ in graph.ids:
+        for a, b, w in edges:
+            if a in best and (found := (best[a][0] + w, best[a][1] + 1)) < best.get(
+                b, (np.inf, 0)
+            ):
+                best[b] = found
+    return {
+        node: min(
+            a
+            for a, b, w in edges
+            if b == node and a in best and (best[a][0] + w, best[a][1] + 1) == best[b]
+        )
+        if node in best and node != source
+        else None
+        for node in graph.ids
+    }
+
+
+@settings(max_examples=60)
+@given(
+    graph=small_graphs().filter(lambda graph: bool(graph.ids)),
+    weights=st.sampled_from([(0.0, 0.5), (0.0,), (0.25, 1.0, 1.5)]),
+    order=st.integers(0, 2),
+)
+def test_parents_are_the_first_on_paths_of_few_edges(
+    graph: SmallGraph, weights: tuple[float, ...], order: int
+) -> None:
+    edges = [(a, b, weights[k % len(weights)]) for k, (a, b, _) in enumerate(graph.edges)]
+    graph = SmallGraph(graph.ids, edges, graph.is_directed)
+    source = graph.ids[0]
+    expected = expected_parents(graph, source)
+    topology = graph.topology(order)
+    for implementation in ("native", "program"):
+        done = algorithms.get("sssp")(
+            topology, source=source, parents=True, implementation=implementation
+        )
+        assert done.table.column_names == ["id", "value", "parent"]
+        assert values(done, "parent") == expected
+        assert values(done) == distances(graph, source)
+
+
+def test_parents_are_the_same_in_every_layout(stored: Stored) -> None:
+    source = stored.graph.ids[5]
+    options = {"source": source, "parents": True}
+    found = stored.same("sssp", "parent", **options)
+    assert found == expected_parents(stored.graph, source)
+    for topology in stored.stores.values():
+        done = algorithms.get("sssp")(topology, implementation="native", **options)
+        assert values(done, "parent") == found
+
+
+def test_parents_without_lengths_are_those_of_hops() -> None:
+    topology = Topology.from_edges([0, 1, 0, 2], [3, 3, 1, 0], 5, ids=list("dcbae"))
+    found = [
+        algorithms.get(name)(topology, source="b", parents=True).table["parent"].to_pylist()
+        for name in ("sssp", "bfs")
+    ]
+    assert found[0] == found[1] == ["b", "d", None, "d", None]
+
+
+def test_parents_go_with_negative_lengths_and_their_cycles_are_refused() -> None:
+    graph = SmallGraph([1, 2, 3], [(1, 2, 3.0), (1, 3, 1.0), (3, 2, -1.0)], True)
+    options = {"source": 1, "parents": True, "negative_weights": True}
+    assert values(run("sssp", graph, **options), "parent") == {1: None, 2: 3, 3: 1}
+    wrong = SmallGraph([1, 2, 3], [(1, 2, 3.0), (2, 3, -2.0), (3, 2, 1.0)], True)
+    with pytest.raises(InvalidGraphError, match="a cycle of negative length"):
+        run("sssp", wrong, **options)
 
 
 def test_layouts_and_threads_do_not_matter(stored: Stored) -> None:
