@@ -44,6 +44,16 @@ def forest(is_directed: bool, names: str, weights: str) -> SmallGraph:
     return _named(src, dst, 13, is_directed, names, weight)
 
 
+def acyclic(is_directed: bool, names: str, weights: str) -> SmallGraph:
+    """Return a graph without cycles, whose numbers are in no order that fits."""
+    rng = np.random.default_rng(11)
+    places = rng.permutation(NUM_NODES)
+    pairs = np.sort(rng.integers(0, NUM_NODES - NUM_ISOLATED, (2, 90)), axis=0)
+    src, dst = places[pairs[:, pairs[0] < pairs[1]]]
+    src, dst = np.append(src, src[:5]), np.append(dst, dst[:5])
+    return _named(src, dst, NUM_NODES, True, names, WEIGHTS[weights](rng, len(src)))
+
+
 def formula(is_directed: bool, names: str, weights: str) -> SmallGraph:
     """Return a formula of 12 variables and 30 clauses that some assignment satisfies."""
     rng = np.random.default_rng(5)

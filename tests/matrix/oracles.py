@@ -15,13 +15,17 @@ import numpy as np
 import pytest
 
 from graphsys.engine.result import Result
-from tests.matrix.graphs import forest, formula, mixed
+from tests.matrix.graphs import acyclic, forest, formula, mixed
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
 Oracle = Callable[[SmallGraph, Result, Mapping[str, Any]], None]
 ORACLES: Final[dict[str, Oracle]] = {}
 GRAPHS: Final[dict[str, Callable[..., SmallGraph]]] = defaultdict(
-    lambda: mixed, belief_propagation=forest, survey_propagation=formula
+    lambda: mixed,
+    belief_propagation=forest,
+    longest_path=acyclic,
+    survey_propagation=formula,
+    topological_order=acyclic,
 )
 """Which graph an algorithm is tried on."""
 NOTHING: Final[Mapping[str, Any]] = {}
@@ -264,6 +268,41 @@ def diameter(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
 
 
 @oracle
+def topological_order(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    levels = list(map(sorted, nx.topological_generations(graph.networkx())))
+    order = [node for level in levels for node in level]
+    assert values(done) == {node: place for place, node in enumerate(order)}
+    own = {node: k for k, level in enumerate(levels) for node in level}
+    assert values(done, "level") == own
+
+
+@oracle
+def longest_path(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    longest = nx.DiGraph()
+    longest.add_nodes_from(graph.ids)
+    for a, b, w in sorted(graph.edges, key=lambda edge: edge[2]):
+        longest.add_edge(a, b, weight=w)
+    expected = nx.dag_longest_path_length(longest)
+    answers(done, expected)
+    path = done.table["id"].to_pylist()
+    steps = [longest[a][b]["weight"] for a, b in itertools.pairwise(path)]
+    found = list(itertools.accumulate(steps, initial=0.0))
+    assert done.table["value"].to_pylist() == pytest.approx(found, rel=1e-12)
+    assert found[-1] == pytest.approx(expected, rel=1e-12)
+
+
+@oracle
+def find_cycle(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    cycle = done.table["id"].to_pylist()
+    whole = graph.networkx()
+    assert cycle == list(dict.fromkeys(cycle)) != []
+    assert cycle[0] == min(cycle)
+    assert all(whole.has_edge(*ends) for ends in itertools.pairwise([*cycle, cycle[0]]))
+    assert graph.is_directed or len(cycle) != 2 or whole.number_of_edges(*cycle) > 1
+    answers(done, len(cycle))
+
+
+@oracle
 def mst(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
     lightest = nx.Graph()
     for a, b, w in graph.edges:
@@ -317,6 +356,33 @@ def scc(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
         expected = _smallest(nx.connected_components(graph.networkx()))
     assert values(done) == expected
     answers(done, len(set(expected.values())))
+
+
+@oracle
+def articulation_points(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    expected = set(nx.articulation_points(graph.simple()))
+    assert values(done) == {node: node in expected for node in graph.ids}
+    answers(done, len(expected))
+
+
+@oracle
+def bridges(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    whole = both_ways(graph)
+    whole.remove_edges_from(list(nx.selfloop_edges(whole, keys=True)))
+    expected = sorted(tuple(sorted(edge[:2])) for edge in nx.bridges(whole))
+    rows = done.table.to_pylist()
+    assert [(row["id"], row["other"]) for row in rows] == expected
+    answers(done, len(expected))
+
+
+@oracle
+def biconnected_components(
+    graph: SmallGraph, done: Result, given: Mapping[str, Any]
+) -> None:
+    parts = sorted(map(sorted, nx.biconnected_components(graph.simple())))
+    rows = [(row["id"], row["value"]) for row in done.table.to_pylist()]
+    assert rows == [(node, k) for k, part in enumerate(parts) for node in part]
+    answers(done, len(parts))
 
 
 @oracle

@@ -25,7 +25,9 @@ _NONE = np.empty(0, dtype=np.float64)
 _SHOWN = 6
 """Nodes of a cycle that a message names."""
 _ACYCLIC = Example(
-    dataset="tree", settings={"branching": 2, "height": 5}, needs="directed, no cycles"
+    dataset="ksat",
+    settings={"num_variables": 60},
+    needs="directed edges without a cycle",
 )
 
 
@@ -193,9 +195,9 @@ def _refuse_weights(weight: npt.NDArray[Any]) -> None:
     wrong = ~np.isfinite(weight)
     if wrong.any():
         raise InvalidGraphError(
-            f"longest_path needs finite weights, but {np.count_nonzero(wrong)} are not, the "
-            f"first {weight[wrong][0]}; change the weights, or leave the column out to "
-            "count edges"
+            "longest_path needs finite weights, but "
+            f"{np.count_nonzero(wrong)} are not, the first {weight[wrong][0]}; change the "
+            "weights, or leave the column out to count edges"
         )
 
 
@@ -204,9 +206,8 @@ def find_cycle(graph: GraphLike, **options: Unpack[NativeOptions]) -> Result:
     """A cycle of the graph, node by node, or none: whether there is one.
 
     Along the edges' direction. In an undirected graph a cycle takes no edge back: it is a
-    loop, two of a repeated edge, or three nodes and more. The walk that ends in it begins at
-    the first node by id that cycles, or paths between them, leave over, and goes to the
-    first one that fits: the cycle is the same for every partitioning.
+    loop, two of a repeated edge, or three nodes and more. Which one it is depends on ids
+    alone, so that every partitioning gives the same.
 
     Args:
         graph: An open graph, its path, or edges in memory.
@@ -269,10 +270,10 @@ def _levels(topology: Topology, name: str) -> tuple[npt.NDArray[Any], Ints]:
     if found < out.num_nodes:
         cycle = _cycle(topology, topology.rows("in"), left)
         names = [str(it) for it in topology.ids(cycle[:_SHOWN]).to_pylist()]
-        more = ["..."] if len(cycle) > _SHOWN else []
+        more = [f"... ({len(cycle)} nodes)"] if len(cycle) > _SHOWN else []
         raise InvalidGraphError(
-            f"{name} needs a graph without cycles, and this one has a cycle of {len(cycle)} "
-            f"nodes: {' -> '.join([*names, *more, names[0]])}; delete one of its edges"
+            f"{name} needs a graph without cycles, and this one has "
+            f"{' -> '.join([*names, *more, names[0]])}; delete one of these edges"
         )
     return queue, level
 

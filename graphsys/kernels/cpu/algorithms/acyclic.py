@@ -36,9 +36,9 @@ def find_levels(
         How many nodes there are on no cycle and behind none.
     """
     first, last = np.int64(0), np.int64(0)
-    for node in range(len(begins)):
-        if left[node] == 0:
-            queue[last] = node
+    for row in range(len(begins)):
+        if left[row] == 0:
+            queue[last] = row
             last += 1
     while first < last:
         node = np.int64(queue[first])
@@ -76,15 +76,15 @@ def peel_leaves(
     """
     num_nodes = np.int64(len(begins))
     first, last = np.int64(0), np.int64(0)
-    for node in range(num_nodes):
-        count = np.int64(ends[node]) - np.int64(begins[node])
-        for entry in range(np.int64(begins[node]), np.int64(ends[node])):
-            if np.int64(indices[entry]) == node:
+    for row in range(num_nodes):
+        count = np.int64(ends[row]) - np.int64(begins[row])
+        for entry in range(np.int64(begins[row]), np.int64(ends[row])):
+            if np.int64(indices[entry]) == row:
                 count += 1
-        left[node] = count
+        left[row] = count
         if count <= 1:
-            left[node] = 0
-            queue[last] = node
+            left[row] = 0
+            queue[last] = row
             last += 1
     while first < last:
         node = np.int64(queue[first])
@@ -128,9 +128,9 @@ def walk_to_cycle(
         Where in the walk the cycle begins, and where it ends.
     """
     node, last = np.int64(-1), np.int64(-1)
-    for other in range(len(begins)):
-        if left[other] > 0 and (node < 0 or np.int64(rank[other]) < np.int64(rank[node])):
-            node = other
+    for row in range(len(begins)):
+        if left[row] > 0 and (node < 0 or np.int64(rank[row]) < np.int64(rank[node])):
+            node = np.int64(row)
     length = np.int64(0)
     while met[node] < 0:
         met[node] = length
