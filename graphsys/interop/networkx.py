@@ -11,6 +11,8 @@ from typing import Any
 
 from graphsys.interop import (
     networkx_centrality,
+    networkx_cuts,
+    networkx_degrees,
     networkx_distances,
     networkx_paths,
     networkx_search,
@@ -29,6 +31,8 @@ __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
 _ROOMS = (
     networkx_centrality,
+    networkx_cuts,
+    networkx_degrees,
     networkx_distances,
     networkx_paths,
     networkx_search,

@@ -169,11 +169,12 @@ def _scored(G: Any, pairs: list[tuple[Any, Any]], search: Any) -> Iterator[Any]:
 
 def _predict_all(G: Any, search: Any) -> Iterator[Any]:
     """Score all pairs without an edge, the pairs of one node at a time."""
-    csr = G.topology().simple()
+    indptr, indices = G.rows
     left = set(G.nodes)
     while left:
         u = left.pop()
-        row = csr.indices[csr.indptr[G.number[u]] : csr.indptr[G.number[u] + 1]]
+        # loops too: how many are taken out of a set decides the order of what is left
+        row = indices[indptr[G.number[u]] : indptr[G.number[u] + 1]]
         others = left - {G.nodes[k] for k in row.tolist()}
         yield from _scored(G, [(u, v) for v in others], search)
 

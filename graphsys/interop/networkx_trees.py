@@ -21,7 +21,11 @@ from graphsys.kernels.cpu.algorithms.ordered import strong_components
 # ruff: noqa: D103, N803  # documented by NetworkX, whose argument names these are
 
 
-def _strong(G: Any) -> tuple[Any, int]:
+def strong_numbers(G: Any) -> tuple[Any, int]:
+    """Return the strong component of every node, and how many there are.
+
+    They are numbered against the edges: an edge leads to a number that is not larger.
+    """
     indptr, indices = G.rows
     component = np.empty(len(G), dtype=np.int64)
     return component, strong_components(indptr, indices, component)
@@ -36,21 +40,21 @@ def _members(G: Any, component: Any, num_components: int) -> list[set[Any]]:
 
 @takes(only_direction)
 def strongly_connected_components(G: Any) -> Iterator[set[Any]]:
-    return iter(_members(G, *_strong(G)))
+    return iter(_members(G, *strong_numbers(G)))
 
 
 @takes(only_direction)
 def number_strongly_connected_components(G: Any) -> int:
-    return _strong(G)[1]
+    return strong_numbers(G)[1]
 
 
 @takes(only_direction, some_nodes)
 def is_strongly_connected(G: Any) -> bool:
-    return _strong(G)[1] == 1
+    return strong_numbers(G)[1] == 1
 
 
 def _attracting(G: Any) -> list[set[Any]]:
-    component, num_components = _strong(G)
+    component, num_components = strong_numbers(G)
     source, target = component[G.source], component[G.rows[1]]
     leads_on = np.zeros(num_components, dtype=np.bool_)
     leads_on[source[source != target]] = True
@@ -78,7 +82,7 @@ def is_attracting_component(G: Any) -> bool:
 def is_directed_acyclic_graph(G: Any) -> bool:
     if not G.is_directed() or G.num_loops:
         return False
-    return _strong(G)[1] == len(G)
+    return strong_numbers(G)[1] == len(G)
 
 
 @takes()

@@ -572,6 +572,13 @@ def adamic_adar(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> No
 
 
 @oracle
+def resource_allocation(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = graph.simple()
+    found = nx.resource_allocation_index(simple, _near_pairs(simple))
+    same(_scores(done), {frozenset((a, b)): score for a, b, score in found})
+
+
+@oracle
 def random_walks(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
     whole = weighted(graph, given)
     rows = done.table.to_pylist()

@@ -10,11 +10,6 @@ from typing import Final, NoReturn
 
 from graphsys.core.errors import unknown_name
 from graphsys.engine.algorithms import algorithm as _algorithm
-from graphsys.engine.algorithms.acyclic import (
-    find_cycle,
-    longest_path,
-    topological_order,
-)
 from graphsys.engine.algorithms.algorithm import Algorithm
 from graphsys.engine.algorithms.all_pairs import apsp
 from graphsys.engine.algorithms.betweenness import betweenness
@@ -22,11 +17,6 @@ from graphsys.engine.algorithms.centrality import eigenvector, hits, katz
 from graphsys.engine.algorithms.choices import belief_propagation, coloring, matching, mis
 from graphsys.engine.algorithms.communities import cdlp, clustering, label_propagation
 from graphsys.engine.algorithms.components import wcc
-from graphsys.engine.algorithms.cut_points import (
-    articulation_points,
-    biconnected_components,
-    bridges,
-)
 from graphsys.engine.algorithms.degrees import degree_assortativity, degree_statistics
 from graphsys.engine.algorithms.distances import closeness, diameter, harmonic
 from graphsys.engine.algorithms.k_core import k_core
@@ -36,8 +26,18 @@ from graphsys.engine.algorithms.paths import min_cut, mst
 from graphsys.engine.algorithms.routes import k_shortest_paths, shortest_path
 from graphsys.engine.algorithms.satisfiability import survey_propagation
 from graphsys.engine.algorithms.shortest_paths import sssp
-from graphsys.engine.algorithms.similarity import adamic_adar, jaccard
+from graphsys.engine.algorithms.similarity import adamic_adar, jaccard, resource_allocation
 from graphsys.engine.algorithms.strong_components import scc
+from graphsys.engine.algorithms.structure.acyclic import (
+    find_cycle,
+    longest_path,
+    topological_order,
+)
+from graphsys.engine.algorithms.structure.cut_points import (
+    articulation_points,
+    biconnected_components,
+    bridges,
+)
 from graphsys.engine.algorithms.traversal import bfs
 from graphsys.engine.algorithms.triangles import lcc, triangle_count
 from graphsys.engine.algorithms.walks import random_walks
@@ -83,6 +83,7 @@ __all__ = [
     "pagerank",
     "personalized_pagerank",
     "random_walks",
+    "resource_allocation",
     "scc",
     "shortest_path",
     "sssp",

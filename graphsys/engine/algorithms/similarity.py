@@ -1,4 +1,4 @@
-"""Similarity of nodes by their common neighbors: Jaccard and Adamic-Adar."""
+"""Similarity of nodes by common neighbors: Jaccard, Adamic-Adar, resource allocation."""
 
 import itertools
 import math
@@ -142,6 +142,63 @@ def adamic_adar(
     """
     topology = Topology.of(graph)
     return adamic_adar_search(topology, options.get("num_threads")).run(
+        pairs, threshold, top_k
+    )
+
+
+@listed(
+    needs=lambda facts: _pair_needs(facts, resource_allocation_search),
+    shown="largest",
+    example=Example(largest=12),
+)
+def resource_allocation(
+    graph: GraphLike,
+    *,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    threshold: float = 0.0,
+    top_k: int | None = None,
+    **options: Unpack[NativeOptions],
+) -> Result:
+    """Pairs of nodes by what one can send the other through common neighbors.
+
+    The sum of ``1 / degree`` over the common neighbors in the simple undirected graph.
+    Weights are rounded to 2**-40 (coarser from degrees of 4.1 million on), so that sums do
+    not depend on their order.
+
+    Args:
+        graph: An open graph, its path, or edges in memory; direction, loops and
+            repetitions do not count.
+        pairs: Pairs of ids to score, in any number and order.
+        threshold: Smallest score to list, where ``pairs`` is not given.
+        top_k: List for each node (column ``id``) at most so many of the best others
+            instead, best first, ties to the smaller id.
+        options: How it is run: ``memory`` and ``num_threads``.
+
+    Returns:
+        One row per pair: ``id``, ``other``, ``value`` (float64); in the order of ``pairs``,
+        else by the order of ``id``, then falling score or ``other``.
+
+    Raises:
+        ConfigError: ``pairs`` together with ``threshold`` or ``top_k``, or bad numbers.
+        UnknownNameError: a node of ``pairs`` is not in the graph.
+
+    Complexity:
+        O(degrees) per pair; without pairs, the number of paths of two edges, and 8 bytes
+        per node and thread besides the result.
+
+    References:
+        Zhou, Lu, Zhang, "Predicting missing links via local information", European Physical
+        Journal B 71, 2009.
+
+    Example:
+        >>> import graphsys as gs
+        >>> graph = gs.Topology.from_edges([0, 1, 1], [2, 2, 3], num_nodes=4)
+        >>> done = gs.algorithms.resource_allocation(graph, pairs=[(0, 1)])
+        >>> done.table["value"].to_pylist()
+        [0.5]
+    """
+    topology = Topology.of(graph)
+    return resource_allocation_search(topology, options.get("num_threads")).run(
         pairs, threshold, top_k
     )
 

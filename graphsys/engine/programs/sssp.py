@@ -88,7 +88,7 @@ class ShortestPathTree(gs.VertexProgram):
     parent = gs.state(gs.NodeId, default=gs.NO_NODE)
     results = ("value", "parent")
 
-    class Search(gs.Phase):
+    class Relax(gs.Phase):
         """Find the distances."""
 
         repeat = True
@@ -103,7 +103,7 @@ class ShortestPathTree(gs.VertexProgram):
 
         until = _refuse_cycle
 
-    class Count(gs.Phase):
+    class CountEdges(gs.Phase):
         """Count the edges on the path to every node."""
 
         repeat, schedule, updates = True, "changed", ("edges",)
@@ -123,7 +123,7 @@ class ShortestPathTree(gs.VertexProgram):
         def update(self, node: Any, message: Any) -> Any:
             return message
 
-    class Choose(gs.Phase):
+    class ChooseParent(gs.Phase):
         """Take the smallest id among the nodes before this one."""
 
         updates = ("parent",)
@@ -143,7 +143,7 @@ class ShortestPathTree(gs.VertexProgram):
         def update(self, node: Any, message: Any) -> Any:
             return message
 
-    phases = (Search, Count, Choose)
+    phases = (Relax, CountEdges, ChooseParent)
 
     def start(self, graph: Any) -> Any:
         _first(self, graph)

@@ -135,6 +135,7 @@ def _ways(name: str, ends: tuple[Any, Any]) -> Iterator[tuple[list[str], Options
         "pagerank": {"iterations": 10},
         "jaccard": {"top_k": 1},
         "adamic_adar": {"top_k": 1},
+        "resource_allocation": {"top_k": 1},
     }
     options = given.get(name, {})
     known = algorithms.get(name)

@@ -17,11 +17,27 @@ IMPLEMENTATIONS = [
     for kind in ("native", "program")
     if getattr(listed, kind)
 ]
-NEEDS_SOURCE = ("bfs", "sssp", "personalized_pagerank", "min_cut")
-OTHER_TABLES = ("jaccard", "adamic_adar", "random_walks", "apsp", "degree_assortativity")
+NEEDS_TARGET = ("min_cut", "shortest_path", "k_shortest_paths")
+NEEDS_SOURCE = ("bfs", "sssp", "personalized_pagerank", *NEEDS_TARGET)
+OTHER_TABLES = (
+    "jaccard",
+    "adamic_adar",
+    "resource_allocation",
+    "random_walks",
+    "apsp",
+    "degree_assortativity",
+    "shortest_path",
+    "k_shortest_paths",
+    "longest_path",
+    "find_cycle",
+    "bridges",
+    "biconnected_components",
+)
 """Tables that do not have one row per node."""
 TWO_KINDS_OF_NODES = [("survey_propagation", "native")]
 """What takes edges from clauses to variables only, and refuses every other graph."""
+NO_CYCLES = ("topological_order", "longest_path")
+"""What takes directed graphs without a cycle only."""
 NEAR = [(0, 1, 1.0), (1, 1, 0.5), (1, 2, 2.0), (1, 2, 1.0), (2, 0, 1.0), (4, 3, 0.25)]
 NEAR_CLAUSES = [(0, 1, 1.0), (0, 2, -1.0), (5, 1, -1.0), (5, 3, 1.0), (4, 3, 1.0)]
 
@@ -34,7 +50,7 @@ def computed(name: str, implementation: str, graph: SmallGraph, **options: Any) 
     needed: dict[str, Any] = {}
     if name in NEEDS_SOURCE:
         needed["source"] = graph.ids[0] if graph.ids else 0
-    if name == "min_cut":
+    if name in NEEDS_TARGET:
         needed["target"] = graph.ids[-1] if graph.ids else 1
     if name == "label_propagation":
         needed["labels"] = {node: k % 2 for k, node in enumerate(graph.ids[:2])}
@@ -88,6 +104,10 @@ def test_a_loop_and_nothing_else(name: str, implementation: str) -> None:
         with pytest.raises(InvalidGraphError, match="clauses to variables"):
             computed(name, implementation, graph)
         return
+    if name in NO_CYCLES:
+        with pytest.raises(InvalidGraphError, match="this one has 3 -> 3"):
+            computed(name, implementation, graph)
+        return
     check_rows(name, computed(name, implementation, graph), graph)
 
 
@@ -96,7 +116,7 @@ def test_a_loop_and_nothing_else(name: str, implementation: str) -> None:
 def test_ids_around_two_to_the_32(
     name: str, implementation: str, is_directed: bool
 ) -> None:
-    has_clauses = (name, implementation) in TWO_KINDS_OF_NODES
+    has_clauses = (name, implementation) in TWO_KINDS_OF_NODES or name in NO_CYCLES
     near = NEAR_CLAUSES if has_clauses else NEAR
     shift = FAR - 2  # two nodes below, the others at it and above
     results = []

@@ -20,7 +20,12 @@ ROOT = Path(__file__).resolve().parents[3]
 OPTIONAL = {
     "distance": ("closeness_centrality", "harmonic_centrality"),
     "sources": ("harmonic_centrality",),
-    "target": ("shortest_path",),
+    "source": (
+        "average_degree_connectivity",
+        "average_neighbor_degree",
+        "has_eulerian_path",
+    ),
+    "target": ("average_degree_connectivity", "average_neighbor_degree", "shortest_path"),
     "k": ("betweenness_centrality",),
 }
 """Arguments of these names that other functions must have, and these need not."""
@@ -53,7 +58,7 @@ def networkx_graphs(draw: st.DrawFn) -> Any:
 
 
 def function(name: str) -> Callable[..., Any]:
-    rooms = (nx, nx.community, nx.bipartite)
+    rooms = (nx, nx.community, nx.bipartite, nx.tournament)
     found: Any = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return found  # type: ignore[no-any-return]  # a callable
 
@@ -227,7 +232,7 @@ def test_networkx_chooses_us_for_large_graphs_only() -> None:
 
 
 def test_most_of_what_the_engine_has_is_offered() -> None:
-    assert len(FUNCTIONS) >= 70
+    assert len(FUNCTIONS) >= 110
     assert all(hasattr(getattr(backend, name), "refusal") for name in FUNCTIONS)
 
 

@@ -119,8 +119,7 @@ def find_blocks(
                 member = np.int64(state.waiting[num_waiting])
                 state.members[num_members] = member
                 num_members += 1
-            state.members[num_members] = above
-            num_members += 1
+            state.members[num_members], num_members = above, num_members + 1
             blocks += 1
             state.bounds[blocks] = num_members
     return blocks

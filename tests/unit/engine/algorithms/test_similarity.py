@@ -9,12 +9,20 @@ from hypothesis import strategies as st
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.engine.algorithms import similarity
-from graphsys.engine.algorithms.similarity import adamic_adar, jaccard
+from graphsys.engine.algorithms.similarity import (
+    adamic_adar,
+    jaccard,
+    resource_allocation,
+)
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs
 
-ALGORITHMS = [(jaccard, nx.jaccard_coefficient), (adamic_adar, nx.adamic_adar_index)]
+ALGORITHMS = [
+    (jaccard, nx.jaccard_coefficient),
+    (adamic_adar, nx.adamic_adar_index),
+    (resource_allocation, nx.resource_allocation_index),
+]
 algorithms = st.sampled_from(ALGORITHMS)
 
 
@@ -69,7 +77,7 @@ def test_the_best_of_every_node(graph: SmallGraph, algorithm: Any, top_k: int) -
     assert [row[2] for row in found] == pytest.approx([r[2] for r in expected], abs=1e-8)
 
 
-@pytest.mark.parametrize("algorithm", [jaccard, adamic_adar])
+@pytest.mark.parametrize("algorithm", [jaccard, adamic_adar, resource_allocation])
 def test_threads_and_numbers_do_not_change_a_bit(algorithm: Any) -> None:
     graph = nx.barabasi_albert_graph(2000, 4, seed=1)
     edges = [(a, b, 1.0) for a, b in graph.edges]

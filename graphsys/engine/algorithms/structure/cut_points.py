@@ -15,6 +15,7 @@ from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.cut_points import BlockState, find_blocks
 
 Ints = npt.NDArray[np.int64]
+Rows = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +41,24 @@ def _block_needs(facts: Facts) -> Need:
 
 
 def blocks_of(topology: Topology) -> Blocks:
-    """Find the blocks in the order of the search."""
+    """Find the blocks, as searched from the first node on."""
     out = topology.rows("out")
-    num_nodes, dtype = out.num_nodes, out.indices.dtype
     none = out.begins[:0], out.ends[:0], out.indices[:0]
     into = topology.rows("in").arrays if topology.is_directed else none
+    return blocks_of_rows((out.begins, out.ends, out.indices), into)
+
+
+def blocks_of_rows(out: Rows, into: Rows) -> Blocks:
+    """Find the blocks in the order in which a search completes them.
+
+    Args:
+        out: Where each row of out-neighbors begins and ends, and the neighbors.
+        into: The same of in-neighbors; of length 0 where there is no direction.
+
+    Returns:
+        Blocks; the last member of each is the node that the others were found from.
+    """
+    num_nodes, dtype = len(out[0]), out[2].dtype
     state = BlockState(
         number=np.zeros(num_nodes, dtype=np.int64),
         low=np.empty(num_nodes, dtype=np.int64),
@@ -56,7 +70,7 @@ def blocks_of(topology: Topology) -> Blocks:
         bounds=np.empty(num_nodes + 1, dtype=np.int64),
         is_bridge=np.empty(num_nodes, dtype=np.bool_),
     )
-    count = find_blocks(out.begins, out.ends, out.indices, *into, state)
+    count = find_blocks(*out, *into, state)
     bounds = state.bounds[: count + 1].copy()
     return Blocks(
         members=state.members[: bounds[-1]].copy(),
