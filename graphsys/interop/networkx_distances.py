@@ -161,7 +161,7 @@ def _sampled(graph: Any, arguments: dict[str, Any]) -> str | None:
     return plain_seed(graph, arguments)
 
 
-@takes(_sampled, without=("weight", "endpoints"))
+@takes(_sampled, without=("endpoints",))
 def betweenness_centrality(
     G: Any,
     k: Any = None,
@@ -174,7 +174,13 @@ def betweenness_centrality(
     if k is not None and k != len(G):
         draws = nx.utils.create_py_random_state(seed)
         sources = [G.number[node] for node in draws.sample(list(G.nodes), k)]
-    found = betweenness.native(G.topology(), normalized=normalized, sources=sources)
+    # NetworkX has an answer of its own where lengths are 0, and refuses others itself
+    found = betweenness.native(
+        G.topology(weight),
+        normalized=normalized,
+        sources=sources,
+        weighted=weight is not None,
+    )
     scores: dict[Any, float] = by_node(G, found.table["value"].to_numpy())
     return scores
 

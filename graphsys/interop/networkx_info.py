@@ -24,7 +24,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "average_shortest_path_length": _HOPS,
     "barycenter": f"graphs that are no trees; {_HOPS}",
     "bellman_ford_path_length": "weights of 0 or more",
-    "betweenness_centrality": "in hops, of all nodes or a sample: no weight and endpoints",
+    "betweenness_centrality": "weights above 0, of all nodes or a sample; no endpoints",
     "bfs_edges": _ALONG,
     "bfs_layers": "",
     "bfs_predecessors": _ALONG,

@@ -154,9 +154,14 @@ def eigenvector(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> No
 
 @oracle
 def betweenness(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    simple = (nx.DiGraph if graph.is_directed else nx.Graph)(graph.networkx())
-    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
-    same(values(done), nx.betweenness_centrality(simple, normalized=False))
+    simple = nx.DiGraph() if graph.is_directed else nx.Graph()
+    simple.add_nodes_from(graph.ids)
+    for a, b, w in sorted(graph.edges, key=lambda edge: -edge[2]):
+        if a != b:
+            simple.add_edge(a, b, weight=w)
+    weight = "weight" if given.get("weighted") else None
+    found = nx.betweenness_centrality(simple, normalized=False, weight=weight)
+    same(values(done), found)
 
 
 @oracle

@@ -25,6 +25,7 @@ from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.detours import SearchState, find_detour
+from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN, PathHeap
 
 Path = tuple[int, ...]
 _ENDS = Example(parameters={"source": 0, "target": 1})
@@ -195,11 +196,13 @@ class _Detours:
         self.rank = self.out.indices[:0] if rank is None else rank
         self.path = np.empty(num_nodes, dtype=np.int64)
         self.state = SearchState(
-            distance=np.empty(num_nodes),
-            edges=np.empty(num_nodes, dtype=np.int64),
+            heap=PathHeap(
+                distance=np.empty(num_nodes),
+                edges=np.empty(num_nodes, dtype=np.int64),
+                place=np.full(num_nodes, UNSEEN, dtype=np.int64),
+                nodes=np.empty(num_nodes, dtype=np.int64),
+            ),
             parent=np.empty(num_nodes, dtype=np.int64),
-            place=np.full(num_nodes, -1, dtype=np.int64),
-            heap=np.empty(num_nodes, dtype=np.int64),
             found=np.empty(num_nodes, dtype=np.int64),
             is_barred=np.zeros(num_nodes, dtype=np.bool_),
             is_closed=np.zeros(num_nodes, dtype=np.bool_),
@@ -246,7 +249,7 @@ class _Detours:
             return
         rest = self.path[:count][::-1]
         path = root[:-1] + tuple(rest.tolist())
-        far = lengths[:-1] + state.distance[rest].tolist()
+        far = lengths[:-1] + state.heap.distance[rest].tolist()
         order = path if not len(self.rank) else tuple(self.rank[list(path)].tolist())
         entry = far[-1], len(path), order, path, far, len(root) - 1, closed
         heapq.heappush(waiting, entry)

@@ -10,79 +10,32 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.algorithms.path_heap import (
+    DONE,
+    UNSEEN,
+    PathHeap,
+    rise,
+    take_first,
+)
 from graphsys.kernels.jit import lean_jit
-
-_UNSEEN, _DONE = -1, -2
-"""Places of nodes that are not in the heap."""
 
 
 class SearchState(NamedTuple):
     """What a search keeps of every node; a search leaves it as it was made.
 
     Attributes:
-        distance: Length of the path found ``[N]``.
-        edges: Its number of edges ``[N]``.
+        heap: Nodes that wait, and what is known of them.
         parent: The node before ``[N]``.
-        place: Where it is in the heap, or -1 at first ``[N]``.
-        heap: Scratch ``[N]``.
         found: Scratch ``[N]``.
         is_barred: Which nodes no path may visit ``[N]``.
         is_closed: Which nodes may not follow the first ``[N]``.
     """
 
-    distance: npt.NDArray[np.float64]
-    edges: npt.NDArray[np.int64]
+    heap: PathHeap
     parent: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
-    heap: npt.NDArray[np.int64]
     found: npt.NDArray[np.int64]
     is_barred: npt.NDArray[np.bool_]
     is_closed: npt.NDArray[np.bool_]
-
-
-@lean_jit
-def _is_before(state: SearchState, one: int, other: int) -> bool:
-    if state.distance[one] != state.distance[other]:
-        return bool(state.distance[one] < state.distance[other])
-    return bool(state.edges[one] < state.edges[other])
-
-
-@lean_jit
-def _rise(state: SearchState, place: int) -> None:
-    """Move an entry of the heap up to where it belongs."""
-    heap, node = state.heap, state.heap[place]
-    while place > 0:
-        above = (place - 1) >> 1
-        if not _is_before(state, node, heap[above]):
-            break
-        heap[place] = heap[above]
-        state.place[heap[place]] = place
-        place = above
-    heap[place] = node
-    state.place[node] = place
-
-
-@lean_jit
-def _take_first(state: SearchState, size: int) -> int:
-    """Take the first node out of a heap of so many."""
-    heap, first = state.heap, state.heap[0]
-    state.place[first] = _DONE
-    size -= 1
-    if size == 0:
-        return int(first)
-    node, place = heap[size], 0
-    while 2 * place + 1 < size:
-        below = 2 * place + 1
-        if below + 1 < size and _is_before(state, heap[below + 1], heap[below]):
-            below += 1
-        if not _is_before(state, heap[below], node):
-            break
-        heap[place] = heap[below]
-        state.place[heap[place]] = place
-        place = below
-    heap[place] = node
-    state.place[node] = place
-    return int(first)
 
 
 @lean_jit
@@ -118,12 +71,13 @@ def find_detour(
     Returns:
         How many nodes it has; 0 if there is none.
     """
-    distance, edges, parent, place = state.distance, state.edges, state.parent, state.place
+    distance, edges, place = state.heap.distance, state.heap.edges, state.heap.place
+    parent = state.parent
     distance[start], edges[start], parent[start] = length, 0, -1
-    state.heap[0], place[start], state.found[0] = start, 0, start
+    state.heap.nodes[0], place[start], state.found[0] = start, 0, start
     size, num_found, has_path = 1, 1, False
     while size > 0:
-        node = np.int64(_take_first(state, size))
+        node = np.int64(take_first(state.heap, size))
         size -= 1
         if node == target:
             has_path = True
@@ -131,7 +85,7 @@ def find_detour(
         for entry in range(np.int64(begins[node]), np.int64(ends[node])):
             other = np.int64(indices[entry])
             is_shut = node == start and state.is_closed[other]
-            if place[other] == _DONE or state.is_barred[other] or is_shut:
+            if place[other] == DONE or state.is_barred[other] or is_shut:
                 continue
             far = distance[node] + 1.0
             if len(weight) > 0:
@@ -139,8 +93,8 @@ def find_detour(
                 far = distance[node] + np.float64(weight[entry + shift])
             if far == np.inf:
                 continue
-            if place[other] == _UNSEEN:
-                state.heap[size], state.found[num_found] = other, other
+            if place[other] == UNSEEN:
+                state.heap.nodes[size], state.found[num_found] = other, other
                 place[other] = size
                 size += 1
                 num_found += 1
@@ -158,9 +112,9 @@ def find_detour(
                 continue
             distance[other], edges[other] = far, edges[node] + 1
             parent[other] = node
-            _rise(state, place[other])
+            rise(state.heap, place[other])
     for k in range(num_found):
-        place[state.found[k]] = _UNSEEN
+        place[state.found[k]] = UNSEEN
     if not has_path:
         return 0
     count, node = 0, np.int64(target)

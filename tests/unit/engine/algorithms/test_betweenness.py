@@ -47,6 +47,53 @@ def test_scores_are_those_of_networkx(
     assert values(result) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@settings(max_examples=80)
+@given(graph=small_graphs(), order=st.integers(0, 2), threads=st.integers(1, 2))
+def test_lengths_count_as_in_networkx(graph: SmallGraph, order: int, threads: int) -> None:
+    simple = nx.DiGraph() if graph.is_directed else nx.Graph()
+    simple.add_nodes_from(graph.ids)
+    for a, b, w in sorted(graph.edges, key=lambda edge: -edge[2]):
+        simple.add_edge(a, b, weight=w)
+    found = betweenness(graph.topology(order), weighted=True, num_threads=threads)
+    expected = nx.betweenness_centrality(simple, weight="weight")
+    assert values(found) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        ([0.0, 1.0], "1 weights are not, the first 0.0"),
+        ([np.nan, -1.0], "2 weights are not, the first nan"),
+        ([np.inf, 1.0], "1 weights are not, the first inf"),
+        ([1e308, 1e308], "add up to more than float64 holds"),
+        ([1.0, 1e-300], "small ones vanish beside large ones"),
+    ],
+)
+def test_lengths_that_do_not_add_up_are_refused(weight: list[float], said: str) -> None:
+    graph = Topology.from_edges([0, 1], [1, 2], 3, weight=np.array(weight))
+    with pytest.raises(InvalidGraphError, match=said):
+        betweenness(graph, weighted=True)
+    assert betweenness(graph, normalized=False).table["value"].to_pylist() == [0, 1, 0]
+
+
+def test_lengths_of_a_sample_are_scaled_as_in_networkx() -> None:
+    whole = nx.gnp_random_graph(60, 0.1, seed=3)
+    edges = [(a, b, 1.0 + (a * b) % 5) for a, b in whole.edges]
+    whole.add_weighted_edges_from(edges)
+    graph = SmallGraph(list(range(60)), edges, is_directed=False)
+    found = betweenness(graph.topology(), weighted=True, sources=[3, 1, 4, 15])
+    expected = nx.betweenness_centrality_subset(
+        whole, [3, 1, 4, 15], list(range(60)), weight="weight"
+    )
+    others = [node for node in range(60) if node not in (3, 1, 4, 15)]
+    scale = 2 / (4 * 58)  # both ways, of four sources' paths to 58 others
+    assert [values(found)[k] for k in others] == pytest.approx(
+        [expected[k] * scale for k in others]
+    )
+    assert sum(expected.values()) > 0
+    assert betweenness(graph.topology(), weighted=True, samples=7).supersteps == 7
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_levels_are_summed_from_the_cheaper_side(
