@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from graphsys.engine.algorithms.structure.acyclic import longest_lengths
@@ -18,8 +17,8 @@ from graphsys.interop.networkx_calls import (
     takes,
 )
 from graphsys.interop.networkx_trees import strong_numbers
-from graphsys.kernels.cpu.algorithms.acyclic import find_levels
 from graphsys.kernels.cpu.algorithms.ordered import search_in_order
+from graphsys.kernels.cpu.algorithms.structure.acyclic import find_levels
 
 # ruff: noqa: D103, N803  # documented by NetworkX, whose argument names these are
 
@@ -96,27 +95,6 @@ def _in_order(G: Any) -> tuple[Any, Any]:
     queue, level = np.empty(len(G), np.int64), np.zeros(len(G), np.int64)
     found = find_levels(indptr[:-1], indptr[1:], indices, left, queue, level)
     return queue[:found], level
-
-
-@takes(only_direction)
-def topological_generations(G: Any) -> Iterator[list[Any]]:
-    return _generations(G)
-
-
-def _generations(G: Any) -> Iterator[list[Any]]:
-    queue, level = _in_order(G)
-    pairs = zip(level[queue].tolist(), queue.tolist(), strict=True)
-    for _, some in itertools.groupby(pairs, key=lambda pair: pair[0]):
-        yield [G.nodes[k] for _, k in some]
-    if len(queue) < len(G):
-        raise nx.NetworkXUnfeasible(
-            "Graph contains a cycle or graph changed during iteration"
-        )
-
-
-@takes(only_direction)
-def topological_sort(G: Any) -> Iterator[Any]:
-    return itertools.chain.from_iterable(_generations(G))
 
 
 @takes(only_direction, without=("default_weight",))

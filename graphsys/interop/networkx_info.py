@@ -117,8 +117,6 @@ FUNCTIONS: Final[dict[str, str]] = {
     "single_source_shortest_path_length": "",
     "single_target_shortest_path_length": "",
     "strongly_connected_components": "",
-    "topological_generations": "",
-    "topological_sort": "",
     "transitivity": _SIMPLE,
     "triangles": _SIMPLE,
     "weakly_connected_components": "",
@@ -190,8 +188,6 @@ CHEAP: Final = frozenset(
         "single_source_shortest_path_length",
         "single_target_shortest_path_length",
         "strongly_connected_components",
-        "topological_generations",
-        "topological_sort",
         "weakly_connected_components",
     }
 )

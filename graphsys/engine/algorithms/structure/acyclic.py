@@ -18,7 +18,7 @@ from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.algorithms import acyclic as kernels
+from graphsys.kernels.cpu.algorithms.structure import acyclic as kernels
 
 Ints = npt.NDArray[np.int64]
 _NONE = np.empty(0, dtype=np.float64)

@@ -12,7 +12,7 @@ from graphsys.engine.algorithms.algorithm import GraphLike, NativeOptions, liste
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.algorithms.cut_points import BlockState, find_blocks
+from graphsys.kernels.cpu.algorithms.structure.cut_points import BlockState, find_blocks
 
 Ints = npt.NDArray[np.int64]
 Rows = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]

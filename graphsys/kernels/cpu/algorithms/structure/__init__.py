@@ -1,0 +1,1 @@
+"""Kernels of orders and cycles, of blocks and the cuts between them."""
