@@ -44,6 +44,18 @@ def forest(is_directed: bool, names: str, weights: str) -> SmallGraph:
     return _named(src, dst, 13, is_directed, names, weight)
 
 
+def two_parts(is_directed: bool, names: str, weights: str) -> SmallGraph:
+    """Return a bipartite graph, some of its edges repeated."""
+    rng = np.random.default_rng(13)
+    places, half = rng.permutation(NUM_NODES), NUM_NODES // 2
+    src, dst = places[rng.integers(0, half, 50)], places[rng.integers(half, 40, 50)]
+    swapped = rng.random(50) < 0.5
+    src, dst = np.where(swapped, dst, src), np.where(swapped, src, dst)
+    src, dst = np.append(src, src[:5]), np.append(dst, dst[:5])
+    weight = WEIGHTS[weights](rng, len(src))
+    return _named(src, dst, NUM_NODES, is_directed, names, weight)
+
+
 def acyclic(is_directed: bool, names: str, weights: str) -> SmallGraph:
     """Return a graph without cycles, whose numbers are in no order that fits."""
     rng = np.random.default_rng(11)

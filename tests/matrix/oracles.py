@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from graphsys.engine.result import Result
-from tests.matrix.graphs import acyclic, forest, formula, mixed
+from tests.matrix.graphs import acyclic, forest, formula, mixed, two_parts
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
 Oracle = Callable[[SmallGraph, Result, Mapping[str, Any]], None]
@@ -23,6 +23,7 @@ ORACLES: Final[dict[str, Oracle]] = {}
 GRAPHS: Final[dict[str, Callable[..., SmallGraph]]] = defaultdict(
     lambda: mixed,
     belief_propagation=forest,
+    bipartite_matching=two_parts,
     longest_path=acyclic,
     survey_propagation=formula,
     topological_order=acyclic,
@@ -322,14 +323,20 @@ def mst(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
     assert all(lightest[r["source"]][r["target"]]["weight"] == r["weight"] for r in rows)
 
 
-@oracle
-def min_cut(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+def _capacities(graph: SmallGraph) -> Any:
+    """Return the graph with repeated edges added up, and edges both ways if undirected."""
     capacities = nx.DiGraph()
     capacities.add_nodes_from(graph.ids)
     for a, b, w in graph.edges:
         for u, v in [(a, b)] if graph.is_directed else [(a, b), (b, a)]:
             known = capacities.get_edge_data(u, v, {"capacity": 0.0})["capacity"]
             capacities.add_edge(u, v, capacity=known + w * (a != b))
+    return capacities
+
+
+@oracle
+def min_cut(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    capacities = _capacities(graph)
     expected = nx.minimum_cut_value(capacities, given["source"], given["target"])
     answers(done, expected)
     side = values(done)
@@ -339,6 +346,39 @@ def min_cut(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
         d["capacity"] for u, v, d in capacities.edges(data=True) if side[u] > side[v]
     ]
     assert sum(crossing) == pytest.approx(expected, rel=1e-9)
+
+
+@oracle
+def max_flow(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    capacities = _capacities(graph)
+    expected = nx.maximum_flow_value(capacities, given["source"], given["target"])
+    answers(done, expected)
+    over: Counter[Any] = Counter()
+    rows = done.table.to_pylist()
+    for row in rows:
+        a, b, flow = row["id"], row["other"], row["value"]
+        assert 0 < flow <= capacities[a][b]["capacity"] * (1 + 1e-12)
+        over[a] -= flow
+        over[b] += flow
+    largest = max(w for _, _, w in graph.edges)
+    balance = {given["source"]: -expected, given["target"]: expected}
+    for node in graph.ids:
+        assert over[node] == pytest.approx(balance.get(node, 0), abs=1e-9 * largest)
+    assert len({frozenset((row["id"], row["other"])) for row in rows}) == len(rows)
+
+
+@oracle
+def bipartite_matching(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple, partner, side = graph.simple(), values(done), values(done, "side")
+    assert all(side[a] != side[b] for a, b in simple.edges)
+    for part in nx.connected_components(simple):
+        assert side[min(part)] == 0
+    pairs = {node: other for node, other in partner.items() if other is not None}
+    assert all(simple.has_edge(*pair) for pair in pairs.items())
+    assert all(pairs[other] == node for node, other in pairs.items())
+    expected = len(nx.max_weight_matching(simple, maxcardinality=True))
+    assert len(pairs) == 2 * expected
+    answers(done, expected)
 
 
 # ---- components, cores, triangles

@@ -38,6 +38,7 @@ from graphsys.engine.algorithms.structure.cut_points import (
     biconnected_components,
     bridges,
 )
+from graphsys.engine.algorithms.structure.flow import bipartite_matching, max_flow
 from graphsys.engine.algorithms.traversal import bfs
 from graphsys.engine.algorithms.triangles import lcc, triangle_count
 from graphsys.engine.algorithms.walks import random_walks
@@ -55,6 +56,7 @@ __all__ = [
     "betweenness",
     "bfs",
     "biconnected_components",
+    "bipartite_matching",
     "bridges",
     "cdlp",
     "closeness",
@@ -77,6 +79,7 @@ __all__ = [
     "leiden",
     "longest_path",
     "matching",
+    "max_flow",
     "min_cut",
     "mis",
     "mst",

@@ -126,6 +126,7 @@ def _ways(name: str, ends: tuple[Any, Any]) -> Iterator[tuple[list[str], Options
         "sssp": {"source": first},
         "personalized_pagerank": {"source": first, "iterations": 10},
         "min_cut": {"source": first, "target": second},
+        "max_flow": {"source": first, "target": second},
         "shortest_path": {"source": first, "target": second},
         "k_shortest_paths": {"source": first, "target": second},
         "random_walks": {"length": 20},

@@ -17,7 +17,7 @@ IMPLEMENTATIONS = [
     for kind in ("native", "program")
     if getattr(listed, kind)
 ]
-NEEDS_TARGET = ("min_cut", "shortest_path", "k_shortest_paths")
+NEEDS_TARGET = ("max_flow", "min_cut", "shortest_path", "k_shortest_paths")
 NEEDS_SOURCE = ("bfs", "sssp", "personalized_pagerank", *NEEDS_TARGET)
 OTHER_TABLES = (
     "jaccard",
@@ -26,6 +26,7 @@ OTHER_TABLES = (
     "random_walks",
     "apsp",
     "degree_assortativity",
+    "max_flow",
     "shortest_path",
     "k_shortest_paths",
     "longest_path",
@@ -36,6 +37,8 @@ OTHER_TABLES = (
 """Tables that do not have one row per node."""
 TWO_KINDS_OF_NODES = [("survey_propagation", "native")]
 """What takes edges from clauses to variables only, and refuses every other graph."""
+TWO_PARTS = ("bipartite_matching",)
+"""What takes bipartite graphs only."""
 NO_CYCLES = ("topological_order", "longest_path")
 """What takes directed graphs without a cycle only."""
 NEAR = [(0, 1, 1.0), (1, 1, 0.5), (1, 2, 2.0), (1, 2, 1.0), (2, 0, 1.0), (4, 3, 0.25)]
@@ -117,6 +120,7 @@ def test_ids_around_two_to_the_32(
     name: str, implementation: str, is_directed: bool
 ) -> None:
     has_clauses = (name, implementation) in TWO_KINDS_OF_NODES or name in NO_CYCLES
+    has_clauses = has_clauses or name in TWO_PARTS
     near = NEAR_CLAUSES if has_clauses else NEAR
     shift = FAR - 2  # two nodes below, the others at it and above
     results = []
