@@ -25,15 +25,17 @@ READMES = sorted(
 WRITTEN = {"rows/TYPE/", "gen-1/", "gen-7/", "staging/"}
 """Folders that READMEs tell of and that commands write."""
 
+GENERATED = ROOT / "scripts" / "documenting" / "pages" / "reference"
+"""Where the site has pages that ``scripts/docs`` makes, and whose links it looks at."""
+
 
 @pytest.mark.parametrize("readme", READMES, ids=str)
 def test_links_lead_to_files(readme: Path) -> None:
     text = (ROOT / readme).read_text()
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
     local = [target for target in targets if "://" not in target]
-    missing = [
-        target for target in local if not (ROOT / readme).parent.joinpath(target).exists()
-    ]
+    places = [(ROOT / readme).parent.joinpath(target).resolve() for target in local]
+    missing = [it for it in places if not it.exists() and GENERATED not in it.parents]
     assert missing == []
 
 
