@@ -1,5 +1,7 @@
 """How long work tells how far it is; the command line draws it, a library is silent."""
 
+from graphsys.core.notebook import ProgressLine, cell_number
+
 
 class Progress:
     """Receives stages and steps; this base class ignores them."""
@@ -20,4 +22,33 @@ class Progress:
         """End the last stage."""
 
 
+class NotebookProgress(Progress):
+    """Shows a line in the cell of a notebook that runs; anywhere else it is silent."""
+
+    def __init__(self) -> None:
+        self._line: ProgressLine | None = None
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        """Begin a stage; a new cell gets a line of its own."""
+        cell = cell_number()
+        if cell is None:
+            return
+        if self._line is None or self._line.cell != cell:
+            self._line = ProgressLine(cell)
+        self._line.begin(name, total, unit)
+
+    def advance(self, steps: int, **figures: float) -> None:
+        """Count, and write the line anew if the last time is long ago."""
+        if self._line is not None:
+            self._line.advance(steps, figures)
+
+    def close(self) -> None:
+        """Leave the line as it is at the end."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.end()
+
+
 SILENT = Progress()
+IN_NOTEBOOKS: Progress = NotebookProgress()
+"""What long work takes that was given no other: silent but in notebooks."""

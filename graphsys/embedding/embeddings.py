@@ -12,6 +12,7 @@ import pyarrow as pa
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.checkpoints import find_checkpoint
 from graphsys.embedding.rows.trained_rows import TrainedEmbedding
+from graphsys.training.history import run_table
 
 
 class Embeddings(TrainedEmbedding):
@@ -28,6 +29,9 @@ class Embeddings(TrainedEmbedding):
         ConfigError: There is no run, its graph is gone, or another was given.
         CorruptStoreError: A file of the checkpoint is missing or damaged.
     """
+
+    def _repr_html_(self) -> str:
+        return run_table(self.path)
 
     def nearest(self, node: Any, k: int = 10, **options: Any) -> pa.Table:
         """Find the nodes closest to one; see :func:`graphsys.embedding.nearest`."""

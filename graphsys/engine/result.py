@@ -11,11 +11,14 @@ import pyarrow as pa
 
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import NotConvergedWarning
+from graphsys.core.notebook import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
+_SHOWN_ROWS = 8
 RUN_KEY = b"graphsys.run"
 """Key of a table's metadata: JSON with ``algorithm``, ``supersteps``, ``converged``."""
 
@@ -115,6 +118,41 @@ class Result:
             f"Result({self.algorithm}: {answer}{len(self)} rows, {self.supersteps} "
             f"supersteps, {self.seconds:.3g} s)"
         )
+
+    def _repr_html_(self) -> str:
+        if self.pieces is not None:
+            return html_table(repr(self), [])
+        head = self.table.slice(0, _SHOWN_ROWS)
+        rows = [row.values() for row in head.to_pylist()]
+        more = len(self) - len(rows)
+        notes = [f"{more:,} more rows"] * (more > 0) + [self.warning or ""]
+        note = "; ".join(filter(None, notes))
+        return html_table(repr(self), rows, head.column_names, note=note)
+
+    def plot(
+        self, column: str | None = None, *, groups: bool = False, axes: "Axes | None" = None
+    ) -> "Axes":
+        """Draw the values of a column by matplotlib (extra ``plot``).
+
+        Args:
+            column: Which; the first column of numbers behind the ids by default.
+            groups: Draw how large the groups of equal values are, largest first, as of
+                communities and components, rather than how often values are there.
+            axes: Where to draw; axes of a new figure by default.
+
+        Returns:
+            The axes; ``axes.figure.savefig("values.png")`` keeps them. Both are
+            logarithmic where the largest value is a hundred times the median.
+
+        Raises:
+            UnknownNameError: There is no such column.
+            ConfigError: The column holds no numbers.
+            MissingDependencyError: matplotlib is not installed.
+        """
+        from graphsys.engine.plot import plot_values
+
+        table, name = self.table, self.algorithm
+        return plot_values(table, name, column, groups=groups, axes=axes)
 
     def figures(self) -> dict[str, Any]:
         """Return what a report tells of this kind of run besides what it tells of all."""

@@ -1,6 +1,5 @@
 """Edges as tables, matrices and tensors, and as graphs and frames of other libraries."""
 
-import html
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
+from graphsys.core.notebook import html_table
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 from graphsys.storage.write.times import typed
@@ -138,11 +138,7 @@ def to_html(graph: GraphReader) -> str:
     """Return what a notebook shows: types and how many there are."""
     rows = [("nodes", name, graph.num_nodes_of(name)) for name in graph.node_types]
     rows += [("edges", name, graph.num_edges_of(name)) for name in edge_names(graph, None)]
-    lines = "".join(
-        f"<tr><td>{what}</td><td>{html.escape(name)}</td><td>{count:,}</td></tr>"
-        for what, name, count in rows
-    )
-    return f"<table><caption>{html.escape(str(graph.path))}</caption>{lines}</table>"
+    return html_table(str(graph.path), rows)
 
 
 def edge_names(graph: GraphReader, edge_type: str | None) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """Counts of patterns by sampling, with an interval that says how good they are."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.notebook import fields_table
 from graphsys.core.rng import draw_key
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike
@@ -41,6 +42,9 @@ class Estimate:
     high: float
     samples: int
     converged: bool
+
+    def _repr_html_(self) -> str:
+        return fields_table("estimate", asdict(self))
 
 
 def estimate(

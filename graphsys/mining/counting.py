@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.mining.matches import count_matches
 from graphsys.mining.census.motifs import motif_counts
@@ -32,7 +32,7 @@ def count(
     way: Way | None = None,
     labels: str | None = None,
     num_threads: int | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
     device: str = "cpu",
     memory: int | str | None = None,
     disconnected: bool = False,
@@ -83,7 +83,7 @@ def count_all(
     induced: str = "edge",
     labels: str | None = None,
     num_threads: int | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
     device: str = "cpu",
     memory: int | str | None = None,
     disconnected: bool = False,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError
+from graphsys.core.notebook import fields_table
 from graphsys.core.remote.locations import Location, Place, is_remote, shown
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME
@@ -163,6 +164,23 @@ def run_info(run: Place) -> dict[str, Any]:
         "settings": settings,
         "go_on": _how_to_go_on(found, run),
     }
+
+
+def run_table(run: Place) -> str:
+    """Return what a notebook shows of a run: a table as HTML."""
+    info = run_info(run)
+    best = info["best"] or {}
+    facts = {
+        "model": info["model"],
+        "graph": str(info["graph"]["path"]).rstrip("/").rpartition("/")[2],
+        "epochs": info["epochs"],
+        "epochs planned": info["epochs_planned"],
+        "seconds": info["seconds"],
+        "loss": info["loss"],
+        f"best {best.get('metric', '')}": best.get("value"),
+        "bytes": info["bytes"],
+    }
+    return fields_table(str(run), facts)
 
 
 def _how_to_go_on(found: History, run: Place) -> str:

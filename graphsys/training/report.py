@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.notebook import fields_table
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainReport:
@@ -31,6 +33,14 @@ class TrainReport:
     seconds: float
     edges_per_second: float
     metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "epochs": self.epochs,
+            "seconds": self.seconds,
+            "edges per second": round(self.edges_per_second),
+        }
+        return fields_table(str(self.run), {**facts, **self.metrics})
 
 
 def report_of(out: Path, state: Any) -> TrainReport:

@@ -27,7 +27,7 @@ from graphsys.core.errors import (
     TrainingFailedError,
 )
 from graphsys.core.plain_files import read_plain
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import GraphLike, stored_graph
 from graphsys.storage.folder_kinds import RUN_NAME, require_outside
@@ -100,7 +100,7 @@ def tune(
     dry_run: bool = False,
     memory: int | str | None = None,
     device: str = "cpu",
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> TuneReport:
     """Search settings of a training, and write the best ones as TOML.
 

@@ -16,7 +16,7 @@ from graphsys import metrics
 from graphsys.core.budget import metered, stated_budget
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import span
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, SILENT, Progress
 from graphsys.core.threads import num_cores
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
@@ -57,7 +57,7 @@ def evaluate(
     graph: GraphLike | None = None,
     threads: int = 0,
     memory: int | str | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> dict[str, Any]:
     """Rank the edges of a split.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.core.budget import metered, stated_budget
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, SILENT, Progress
 from graphsys.core.threads import num_cores
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
@@ -51,7 +51,7 @@ def predict(
     graph: GraphLike | None = None,
     threads: int = 0,
     memory: int | str | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> pa.Table:
     """Answer questions with the nodes of the right type that score best.
 

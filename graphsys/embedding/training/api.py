@@ -19,7 +19,7 @@ from graphsys.core.memory import (
     resident_bytes,
     return_large_blocks,
 )
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.core.rng import generator
 from graphsys.datasets.temporary import stored_graph
 from graphsys.embedding import checkpoints
@@ -64,7 +64,7 @@ def train(
     memory: int | str | None = None,
     device: str = "cpu",
     callbacks: Sequence[Callback] = (),
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> TrainReport:
     """Train embeddings and leave a run on disk.
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.inference.memory_check import require_room
 from graphsys.gnn.inference.trained_model import OpenedRun, open_run
@@ -22,7 +22,7 @@ def evaluate(
     graph: GraphLike | None = None,
     device: str = "cpu",
     memory: int | str | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> dict[str, Any]:
     """Measure a run on a split, from all neighbors of its nodes.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.inference.trained_model import OpenedRun, open_run
 
@@ -23,7 +23,7 @@ def predict(
     graph: GraphLike | None = None,
     device: str = "cpu",
     memory: int | str | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> pa.Table:
     """Predict for nodes.
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.core.types import known_splits as known_splits_of
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.inference.memory_check import require_room
@@ -35,7 +35,7 @@ def recommend(
     graph: GraphLike | None = None,
     device: str = "cpu",
     memory: int | str | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> pa.Table:
     """Find the nodes that each node's links should lead to: items for users.
 

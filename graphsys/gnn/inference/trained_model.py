@@ -36,6 +36,7 @@ from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_pins import pinned
 from graphsys.storage.runs.trained_graph import open_trained_graph
+from graphsys.training.history import run_table
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -82,6 +83,9 @@ class OpenedRun:
         self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)
         if graph is None:
             self.require_same_graph()
+
+    def _repr_html_(self) -> str:
+        return run_table(self.path)
 
     def require_same_graph(self) -> None:
         """Check that the graph is the one trained on.

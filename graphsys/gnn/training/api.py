@@ -14,7 +14,7 @@ import torch
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import stored_graph
 from graphsys.gnn import run as runs
@@ -66,7 +66,7 @@ def train(
     memory: int | str | None = None,
     device: str = "cpu",
     callbacks: Sequence[Callback] = (),
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
     owners: Owners | None = None,
     on_commit: Callable[[runs.GnnRunState], None] | None = None,
 ) -> TrainReport:

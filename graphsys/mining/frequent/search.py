@@ -7,12 +7,13 @@ graph?", PAKDD 2008; Elseidy et al., "GraMi: frequent subgraph and pattern minin
 single large graph", VLDB 2014). No matches are kept, only which nodes were seen.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.notebook import fields_table
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.kernels.cpu.mining.images import find_images
@@ -43,6 +44,9 @@ class FrequentPattern:
     pattern: str
     support: int
     num_edges: int
+
+    def _repr_html_(self) -> str:
+        return fields_table("frequent pattern", asdict(self))
 
 
 def frequent_patterns(

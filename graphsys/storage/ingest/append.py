@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.ingest import IngestReport, ingest
@@ -46,7 +46,7 @@ def append(
     partitions: int | Mapping[str, int] | None = None,
     partitioner: str | None = None,
     overwrite: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
     **options: Any,
 ) -> IngestReport[GraphReader]:
     """Write a graph with more nodes and edges as a new store; the old one stays.

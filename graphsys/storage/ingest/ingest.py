@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic
 
-from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes, share_one_heap
+from graphsys.core.notebook import fields_table
+from graphsys.core.progress import IN_NOTEBOOKS, SILENT, Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.ids.id_mapping import Assignment
 from graphsys.storage.info import shared_bytes
@@ -56,6 +57,18 @@ class IngestReport(Generic[G]):
     peak_memory_bytes: int
     shared_bytes: int = 0
 
+    def _repr_html_(self) -> str:
+        graph = self.graph
+        facts = {
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
+            "repeated edges found": self.duplicates,
+            "self-loops found": self.self_loops,
+            "seconds": self.seconds,
+            "peak memory": format_bytes(self.peak_memory_bytes),
+        }
+        return fields_table(str(graph.path), facts)
+
 
 def ingest(
     source: Source,
@@ -63,7 +76,7 @@ def ingest(
     *,
     memory: int | str = "4GB",
     overwrite: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
     assigned: Mapping[str, Assignment] | None = None,
     split: SplitSpec | None = None,
     **options: Any,

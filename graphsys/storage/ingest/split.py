@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.storage.ids.id_mapping import ORDERS, Assignment
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.ingest import IngestReport, ingest
@@ -24,7 +24,7 @@ def split(
     inverse: str | None = None,
     memory: int | str = "4GB",
     overwrite: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> IngestReport[GraphReader]:
     """Write a graph again with edges of each type parted into train, valid and test.
 
