@@ -1,6 +1,6 @@
 """How long work tells how far it is; the command line draws it, a library is silent."""
 
-from graphsys.core.notebook import ProgressLine, cell_number
+from graphsys.core.notebook.progress_line import ProgressLine, cell_number
 
 
 class Progress:

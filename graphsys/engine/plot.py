@@ -9,7 +9,7 @@ import pyarrow.types
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, unknown_name
-from graphsys.core.notebook import cell_number
+from graphsys.core.notebook.progress_line import cell_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import NotConvergedWarning
-from graphsys.core.notebook import html_table
+from graphsys.core.notebook.tables import html_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
-from graphsys.core.notebook import html_table
+from graphsys.core.notebook.tables import html_table
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.views import EdgeBucket
 from graphsys.storage.write.times import typed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError
-from graphsys.core.notebook import fields_table
+from graphsys.core.notebook.tables import fields_table
 from graphsys.core.remote.locations import Location, Place, is_remote, shown
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME

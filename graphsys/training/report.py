@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.notebook import fields_table
+from graphsys.core.notebook.tables import fields_table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,7 @@ SOURCES = {
     "project/figures_mining.md": "scripts/bench/pages/mining.md",
     "project/figures_partitioners.md": "scripts/bench/pages/partitioners.md",
     "project/bottlenecks.md": "scripts/bench/pages/bottlenecks.md",
+    "project/contributing.md": "CONTRIBUTING.md",
     "project/developers.md": "DEVELOPERS.md",
     "project/changelog.md": "CHANGELOG.md",
 }

@@ -85,6 +85,7 @@ def test_the_version_is_that_of_the_changelog() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == graphsys.__version__
     cut = re.findall(r"^## \[(\d[\d.]*)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert f"\nversion: {graphsys.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     newest = max(tuple(map(int, it.split("."))) for it in cut)
     said = tuple(map(int, project["version"].split(".")[:3]))
     assert said > newest if "dev" in project["version"] else said == newest

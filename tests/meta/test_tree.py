@@ -13,6 +13,8 @@ TOP = {
     "constraints.txt",
     "README.md",
     "LICENSE",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
     "CHANGELOG.md",
     "DEVELOPERS.md",
     "graphsys",

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.notebook import fields_table
+from graphsys.core.notebook.tables import fields_table
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.kernels.cpu.mining.images import find_images

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes, share_one_heap
-from graphsys.core.notebook import fields_table
+from graphsys.core.notebook.tables import fields_table
 from graphsys.core.progress import IN_NOTEBOOKS, SILENT, Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.ids.id_mapping import Assignment

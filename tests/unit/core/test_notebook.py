@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from graphsys.core import notebook
-from graphsys.core.notebook import ProgressLine, fields_table, html_table
+from graphsys.core.notebook import progress_line
+from graphsys.core.notebook.progress_line import ProgressLine
+from graphsys.core.notebook.tables import fields_table, html_table
 from graphsys.core.progress import NotebookProgress
 
 
@@ -27,9 +28,9 @@ def displays(monkeypatch: pytest.MonkeyPatch) -> list[Shown]:
         made.append(Shown())
         return made[-1]
 
-    monkeypatch.setattr(notebook, "_new_display", display)
-    monkeypatch.setattr(notebook, "_FIRST_S", 0.0)
-    monkeypatch.setattr(notebook, "_EVERY_S", 0.0)
+    monkeypatch.setattr(progress_line, "_new_display", display)
+    monkeypatch.setattr(progress_line, "_FIRST_S", 0.0)
+    monkeypatch.setattr(progress_line, "_EVERY_S", 0.0)
     return made
 
 
@@ -64,7 +65,7 @@ def test_a_line_tells_what_is_done(displays: list[Shown]) -> None:
 def test_a_stage_that_is_soon_over_is_not_shown(
     displays: list[Shown], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "_FIRST_S", 60.0)
+    monkeypatch.setattr(progress_line, "_FIRST_S", 60.0)
     line = ProgressLine(1)
     line.begin("read", None, "bytes")
     line.advance(5, {})
