@@ -207,7 +207,10 @@ def _verb(path: str, command: Any) -> str:
     lines += [f"```\n{path} {usage}\n```\n"]
     for panel, rows in panels.items():
         lines.append(f"| {panel} | |\n| --- | --- |")
-        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in rows]
+        lines += [
+            f"| `{name.partition(' <')[0].replace('|', ' or ')}` | {_cell(text)} |"
+            for name, text in rows
+        ]
         lines.append("")
     if command.epilog:
         lines.append(f"```text\n{inspect.cleandoc(command.epilog)}\n```\n")

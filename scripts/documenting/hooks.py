@@ -1,5 +1,6 @@
 """What MkDocs builds besides the pages of its own: see ``sources`` and ``generated``."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from mkdocs.structure.files import File
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from documenting import generated, notebooks, pictures, sources
+
+ROLE = re.compile(r":\w+:<code>~?")
+"""What docstrings call names by; code is what they become."""
 
 
 def on_config(config: Any) -> Any:
@@ -32,3 +36,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     source = sources.source_of(page.file.src_uri)
     text = sources.linked(markdown, source, page.file.src_uri)
     return pictures.inlined(sources.spaced(text))
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    return ROLE.sub("<code>", html)

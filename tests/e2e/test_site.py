@@ -92,7 +92,9 @@ def test_every_public_name_and_verb_has_an_entry(site: Path) -> None:
         thing = getattr(graphsys, name)
         if callable(thing) and name != "NodeId":
             assert f'id="graphsys.{name}"' in page, name
+    assert not re.search(r":(meth|class|func|data|attr|mod):", page)
     verbs = (site / "reference/command_line.html").read_text()
+    assert "&amp;lt;" not in verbs
     for verb in ("ingest", "train-embedding", "mine-count", "dataset-build", "doctor"):
         assert f'id="graphsys-{verb}"' in verbs
 
