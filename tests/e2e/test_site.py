@@ -107,7 +107,7 @@ def test_every_algorithm_says_its_cost_and_memory(site: Path) -> None:
         name, _, _, cost, memory = re.findall(r"<td>(.*?)</td>", row, re.DOTALL)
         told[re.sub("<[^>]+>", "", name)] = (cost, memory)
     assert {*told} == {*graphsys.algorithms.ALGORITHMS}
-    assert all(re.search(r"O\(|rounds", cost) for cost, _ in told.values())
+    assert all(len(cost.split()) >= 3 for cost, _ in told.values())
     assert told["leiden"][1].endswith("a node")
 
 
