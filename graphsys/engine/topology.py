@@ -92,11 +92,11 @@ class Topology:
     @classmethod
     def from_edges(
         cls,
-        src: npt.NDArray[Any],
-        dst: npt.NDArray[Any],
+        src: npt.ArrayLike,
+        dst: npt.ArrayLike,
         num_nodes: int,
         *,
-        weight: npt.NDArray[Any] | None = None,
+        weight: npt.ArrayLike | None = None,
         directed: bool = True,
         ids: Any = None,
     ) -> "Topology":
@@ -113,17 +113,17 @@ class Topology:
         Raises:
             InvalidGraphError: arrays that do not fit each other, repeated ids.
         """
-        src, dst = np.asarray(src), np.asarray(dst)
+        ends = np.asarray(src), np.asarray(dst)
+        weights = None if weight is None else np.asarray(weight)
         if not directed:
-            mirrored = src != dst
-            both = (
-                np.concatenate([src, dst[mirrored]]),
-                np.concatenate([dst, src[mirrored]]),
+            mirrored = ends[0] != ends[1]
+            ends = (
+                np.concatenate([ends[0], ends[1][mirrored]]),
+                np.concatenate([ends[1], ends[0][mirrored]]),
             )
-            if weight is not None:
-                weight = np.concatenate([weight, np.asarray(weight)[mirrored]])
-            src, dst = both
-        out = csr_from_edges(src, dst, num_nodes, weight=weight)
+            if weights is not None:
+                weights = np.concatenate([weights, weights[mirrored]])
+        out = csr_from_edges(*ends, num_nodes, weight=weights)
         numbers = NodeNumbers.from_ids(ids, num_nodes)
         rows: dict[Direction, Csr] = {"out": out, "in": transpose(out) if directed else out}
         return cls(numbers, is_directed=directed, rows=rows)

@@ -241,10 +241,11 @@ def k_shortest_paths(graph: SmallGraph, done: Result, given: Mapping[str, Any]) 
     found = itertools.islice(nx.shortest_simple_paths(plain, *ends, "weight"), 3)
     expected = [nx.path_weight(plain, path, "weight") for path in found]
     rows = done.table.to_pylist()
-    paths = [[row for row in rows if row["path"] == k] for k in range(1, done.result + 1)]
+    num_paths = int(done.result or 0)
+    paths = [[row for row in rows if row["path"] == k] for k in range(1, num_paths + 1)]
     nodes = [[row["id"] for row in path] for path in paths]
     assert sum(map(len, paths)) == len(rows)
-    assert len({tuple(path) for path in nodes}) == len(expected) == done.result
+    assert len({tuple(path) for path in nodes}) == len(expected) == num_paths
     assert [path[-1]["value"] for path in paths] == pytest.approx(expected, rel=1e-12)
     for path, own in zip(nodes, paths, strict=True):
         assert (path[0], path[-1]) == ends
