@@ -292,6 +292,12 @@ def _split(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _refuse(name: str, work: PreparedProgram) -> None:
+    columns = [n for n, it in work.plan.spec.edge_states.items() if it.is_column]
+    if columns:
+        raise ConfigError(
+            f"{name} reads {', '.join(columns)} of edges, which workers do not hold; they "
+            "read weight, time and relation; leave out --cluster"
+        )
     if work.plan.spec.edge_states and work.program.simple:
         raise ConfigError(
             f"{name} keeps states of edges of the simple graph, which workers cannot; "

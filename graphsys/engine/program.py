@@ -76,10 +76,17 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class EdgeState:
-    """A value that every edge holds; made by :func:`edge_state`."""
+    """A value that every edge holds; made by :func:`edge_state`, or a column of the store.
+
+    Attributes:
+        dtype: Its type.
+        default: What it is at first; of a column, what an edge that is not there has.
+        is_column: Whether it is a column, which is read and never stored.
+    """
 
     dtype: str
     default: float
+    is_column: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,11 @@ import pyarrow as pa
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import graph_of
-from graphsys.engine.node_columns import node_column_dtypes
+from graphsys.engine.columns import (
+    edge_column_dtypes,
+    node_column_dtypes,
+    read_edge_column,
+)
 from graphsys.engine.united_rows import (
     Direction,
     IndexBlock,
@@ -233,6 +237,19 @@ class Topology:
     def node_column_dtypes(self) -> dict[str, np.dtype[Any]]:
         """Return what programs read of the columns of the nodes, by name."""
         return node_column_dtypes(self.numbers)
+
+    def edge_column_dtypes(self) -> dict[str, np.dtype[Any]]:
+        """Return what programs read of the further columns of the edges, by name."""
+        return edge_column_dtypes(self.graph)
+
+    def edge_column(
+        self, name: str, dtype: np.dtype[Any], direction: Direction, allocate: Allocate
+    ) -> npt.NDArray[Any]:
+        """Return a further column of the edges in the order of :meth:`csr` ``[E]``."""
+        assert self.graph is not None  # edges in memory have no further columns
+        direction = direction if self.is_directed else "out"
+        blocks = self._joined(direction) or self.blocks(direction)
+        return read_edge_column(self.graph, name, dtype, blocks, self.num_nodes, allocate)
 
     def column_dtypes(self) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the edges' columns, as the rows of :meth:`csr` have them."""

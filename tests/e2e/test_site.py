@@ -111,6 +111,21 @@ def test_every_algorithm_says_its_cost_and_memory(site: Path) -> None:
     assert told["leiden"][1].endswith("a node")
 
 
+def test_a_folder_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    theirs = tmp_path / "search" / "search_index.json"  # of another site
+    theirs.parent.mkdir()
+    theirs.write_text("{}")
+    done = subprocess.run(
+        [ROOT / "scripts" / "docs", "--out", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "holds no site of this script's" in done.stderr
+    assert [*tmp_path.rglob("*.*")] == [theirs]
+
+
 def test_extras_are_listed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     rows = re.findall(r"^\| (`[^|]+) \|", (PAGES / "install.md").read_text(), re.M)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphsys.engine import program as gs
-from tests.matrix.stores import columns_of
+from tests.matrix.stores import columns_of, edge_columns_of
 from tests.unit.engine.algorithms.small_graphs import SmallGraph
 from tests.unit.engine.test_edge_states import WeightsBothWays, expected_sums
 
@@ -26,6 +26,22 @@ class Heaviest(gs.VertexProgram):
 
     def update(self, node: Any, message: Any) -> Any:
         return max(node.heaviest, message)
+
+    def until(self, totals: Any) -> bool:
+        return bool(self.superstep >= 1)
+
+
+class Debts(gs.VertexProgram):
+    """Further columns of edges: what comes in, by status."""
+
+    owed = gs.state("int64")
+    combine, schedule = gs.sum_, "all"
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return int(edge.amount) * (1 if edge.status == 1 else 1000 * (edge.status < 0))
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message
 
     def until(self, totals: Any) -> bool:
         return bool(self.superstep >= 1)
@@ -202,6 +218,15 @@ def _arcs(graph: SmallGraph) -> list[tuple[Any, Any, float]]:
     return graph.edges + back
 
 
+def debts(graph: SmallGraph) -> dict[Any, int]:
+    found = dict.fromkeys(graph.ids, 0)
+    for a, b, w in _arcs(graph):
+        amount, status = edge_columns_of(a, b, w)
+        # texts are places in order: lent, owed, paid
+        found[b] += amount * {"owed": 1, None: 1000}.get(status, 0)
+    return found
+
+
 def heaviest(graph: SmallGraph) -> dict[Any, float]:
     found = dict.fromkeys(graph.ids, -1.0)
     for _, b, w in _arcs(graph):
@@ -295,6 +320,7 @@ def neighbors(graph: SmallGraph) -> dict[Any, float]:
 Expected = Callable[[SmallGraph], dict[Any, Any]]
 PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "edge columns": (Heaviest, heaviest),
+    "further edge columns": (Debts, debts),
     "forward": (Coming, coming),
     "reverse": (Going, going),
     "node.at": (Jumps, jumps),

@@ -23,6 +23,7 @@ TOP = {
     "tests",
     "scripts",
     ".ci",
+    ".github",
     ".gitignore",
     ".pre-commit-config.yaml",
 }

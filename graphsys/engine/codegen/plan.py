@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from graphsys.engine.codegen.message_types import message_dtypes
 from graphsys.engine.codegen.narrowing import check_results
 from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
 from graphsys.engine.codegen.vectors import check_message, check_vectors
-from graphsys.engine.program import NodeId
+from graphsys.engine.program import EdgeState, NodeId
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "message": ("src", "edge", "dst"),
@@ -304,6 +304,39 @@ def _check_edge_states(spec: ProgramSpec, phase: PhaseSpec, message: Lowered) ->
     # both ways, whether there is a way back is no question
     asks_back = phase.direction != "both" and FORWARD in message.reads("reverse")
     return bool(names) or asks_back
+
+
+def with_edge_columns(spec: ProgramSpec, known: Mapping[str, np.dtype[Any]]) -> ProgramSpec:
+    """Return a spec with those further columns of edges that its functions read.
+
+    They are held as states of edges are, which nobody stores.
+
+    Args:
+        spec: Of the program.
+        known: Dtypes of the columns that the graph has.
+
+    Raises:
+        CompileError: a function reads what is neither; the message lists what there is.
+    """
+    columns = {
+        name: EdgeState(
+            dtype.name, float("nan") if dtype.kind == "f" else 0, is_column=True
+        )
+        for name, dtype in known.items()
+        if name not in spec.edge_states
+    }
+    if not columns:
+        return spec
+    every = replace(spec, edge_states={**spec.edge_states, **columns})
+    read = {
+        name
+        for number, phase in enumerate(spec.phases)
+        for function in _lowered_functions(every, phase, number).values()
+        if function is not None
+        for name in function.reads("edge", "reverse")
+    }
+    asked = {name: state for name, state in columns.items() if name in read}
+    return replace(spec, edge_states={**spec.edge_states, **asked})
 
 
 def _lowered_functions(

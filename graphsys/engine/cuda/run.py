@@ -10,7 +10,7 @@ from graphsys.core.errors import NotConvergedError
 from graphsys.core.events import is_asked
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import Progress
-from graphsys.engine.codegen.plan import ProgramPlan, plan_of
+from graphsys.engine.codegen.plan import ProgramPlan, plan_of, with_edge_columns
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.cuda.cuda_source import module_source
 from graphsys.engine.cuda.executor import DeviceExecutor
@@ -109,5 +109,6 @@ def compile_for_device(
     columns = topology.column_dtypes()
     spec = spec_of(program, max_supersteps=max_supersteps)
     spec = replace(spec, node_columns=topology.node_column_dtypes())
+    spec = with_edge_columns(spec, topology.edge_column_dtypes())
     plan = plan_of(spec, columns, wide_ids=wide)
     return plan, load_module(module_source(plan, clocked=is_asked(CLOCKS)))

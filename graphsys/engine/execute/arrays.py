@@ -10,7 +10,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError
 from graphsys.engine.codegen.lowered import NODE_COLUMNS
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
-from graphsys.engine.node_columns import read_node_column
+from graphsys.engine.columns import read_node_column
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr
@@ -133,13 +133,19 @@ class RunArrays:
     # ---- states of edges
 
     def edge_values(self, name: str) -> Array:
-        """Return an edge state, in the order of :func:`edge_rows`."""
+        """Return an edge state or a column of edges, in the order of :func:`edge_rows`."""
         key = f"edge__{name}"
         if key not in self._arrays:
             state = self.plan.spec.edge_states[name]
+            dtype = np.dtype(state.dtype)
             length = sum(rows.num_edges for rows in self._edge_rows.values())
-            values = self._allocate(length, np.dtype(state.dtype))
-            values.fill(state.default)
+            values = self._allocate(length, dtype)
+            if not state.is_column:
+                values.fill(state.default)
+            for side, rows in self._edge_rows.items() if state.is_column else ():
+                own = self.topology.edge_column(name, dtype, side, self._allocate)
+                begin = self.edge_base(side)
+                values[begin : begin + rows.num_edges] = own
             self._arrays[key] = values
         return self._arrays[key]
 

@@ -202,11 +202,22 @@ class MemoryEstimate:
 
     @cached_property
     def edge_state_bytes(self) -> int:
-        """Bytes of states of edges, twice where they are stored anew, and the way back."""
-        sizes = [np.dtype(s.dtype).itemsize for s in self.plan.spec.edge_states.values()]
-        if not sizes:
-            return 0
-        return (2 * sum(sizes) + 8) * self.num_edges * len(self.directions)
+        """Bytes of states of edges, twice where they are stored anew, and the way back.
+
+        Of columns once, besides the largest in the order of the buckets and among rows
+        that are united anew to bring it into theirs.
+        """
+        states = self.plan.spec.edge_states.values()
+        sizes = [np.dtype(s.dtype).itemsize for s in states if not s.is_column]
+        columns = [np.dtype(s.dtype).itemsize for s in states if s.is_column]
+        entries = self.num_edges * len(self.directions)
+        asks_back = any(f.reads("reverse") for f in self._functions())
+        back = 8 if sizes or asks_back else 0
+        held = (2 * sum(sizes) + sum(columns) + back) * entries
+        if not columns:
+            return held if sizes else 0
+        ids = self.plan.id_dtype.itemsize
+        return held + (3 * max(columns) + ids) * self.num_edges
 
     @cached_property
     def cut_bytes(self) -> int:

@@ -13,7 +13,7 @@ from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.codegen.cpu import module_source
-from graphsys.engine.codegen.plan import ProgramPlan, plan_of
+from graphsys.engine.codegen.plan import ProgramPlan, plan_of, with_edge_columns
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.codegen.vectors import require_numbers
 from graphsys.engine.execute.budget import (
@@ -185,6 +185,8 @@ def compile_program(
     wide = max(topology.num_nodes, most) >= 2**31
     spec = spec_of(program, max_supersteps=max_supersteps)
     spec = replace(spec, node_columns=topology.node_column_dtypes())
+    if not program.simple:
+        spec = with_edge_columns(spec, topology.edge_column_dtypes())
     plan = plan_of(spec, columns, wide_ids=wide)
     module = load_module(module_source(plan))
     return plan, module.KERNELS, time.perf_counter() - begin
