@@ -17,6 +17,8 @@ SETTINGS = {
     "num_uniform_negatives": 500,
     "checkpoint_seconds": 3600.0,
 }
+FLOP_PER_EDGE = 3 * 2 * 2 * SETTINGS["dim"] * 1000
+"""Scores of 1,000 negatives on both sides, and the gradients at both of their factors."""
 WATCHED = "small, kernels watched"
 SMALL_BATCH = 256
 """Positives of a batch of the small graph."""

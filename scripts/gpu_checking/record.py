@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gpu_checking import embedding
 from gpu_checking.steps import STEPS, Step, name_of
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
@@ -17,7 +18,8 @@ _HEAD = """\
 
 Made by `scripts/gpu_check --keep FILE` of what `scripts/gpu_check` told on a card, without
 one by `scripts/gpu_check --page`. Rates of a copy and of a matrix product on the same card
-stand first: what other rows are fractions of.
+stand first: what other rows are fractions of. `of_copy` is over 1 where caches give rows
+twice. `of_product` is of float32's rate; the embedding's kernels make three products of tf32.
 """
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "smoke": ("device", "python", "torch", "triton", "numba-cuda"),
@@ -27,16 +29,24 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
         "seconds",
         "kernel_device_seconds",
         "edges_per_second",
+        "edges_per_second_in_kernels",
         "supersteps",
         "kernel_launches",
         "compared_with",
     ),
-    "embedding": ("edges_per_second", "loss", "loss_from_cpu", "kernel_device_seconds"),
+    "embedding": (
+        "edges_per_second",
+        "of_product",
+        "loss",
+        "loss_from_cpu",
+        "kernel_device_seconds",
+    ),
     "gnn": (
         "from_float64",
         "seconds",
         "seconds_backward",
         "bytes_per_second",
+        "of_copy",
         "seconds_per_100",
         "kernel_device_seconds",
     ),
@@ -92,10 +102,29 @@ def page() -> str:
             f"## {about['device']}\n\n[All rows](results/{path.name}) at commit "
             f"{about['commit']}, {about['date']}.\n"
         )
+        every = with_shares(result["rows"])
         for step in STEPS:
-            rows = [row for row in result["rows"] if row["step"] == step.name]
+            rows = [row for row in every if row["step"] == step.name]
             parts.append(f"### {step.name}\n\n{table(step, rows)}\n")
     return "\n".join(parts)
+
+
+def with_shares(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with what they are of the card's best: see :data:`_COLUMNS`."""
+    best = {row["case"]: row for row in rows if row["step"] == "anchors" and "case" in row}
+    copied = best.get("copy on the device", {}).get("bytes_per_second")
+    product = best.get("product of float32", {}).get("flops_per_second")
+    found = []
+    for row in map(dict, rows):
+        rate, inside = row.get("edges_per_second"), row.get("kernel_device_seconds")
+        if row["step"] == "engine" and rate and inside:
+            row["edges_per_second_in_kernels"] = rate * row["seconds"] / inside
+        if row["step"] == "gnn" and copied and "bytes_per_second" in row:
+            row["of_copy"] = row["bytes_per_second"] / copied
+        if row["step"] == "embedding" and product and rate:
+            row["of_product"] = rate * embedding.FLOP_PER_EDGE / product
+        found.append(row)
+    return found
 
 
 def table(step: Step, rows: Sequence[Mapping[str, Any]]) -> str:
