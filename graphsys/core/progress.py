@@ -21,6 +21,11 @@ class Progress:
     def close(self) -> None:
         """End the last stage."""
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether it tells anybody: ticking for nobody is no use."""
+        return type(self) is not Progress
+
 
 class NotebookProgress(Progress):
     """Shows a line in the cell of a notebook that runs; anywhere else it is silent."""
@@ -47,6 +52,11 @@ class NotebookProgress(Progress):
         line, self._line = self._line, None
         if line is not None:
             line.end()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether a notebook's cell runs."""
+        return cell_number() is not None
 
 
 SILENT = Progress()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.events import observing_seconds
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.core.threads import num_cores
 from graphsys.engine.execute.budget import (
     MemoryPlan,
@@ -66,7 +66,7 @@ class NativeRun:
     parameters: Mapping[str, str] | None = None
     implementation: ClassVar[str] = "native"
 
-    def run(self, progress: Progress = SILENT) -> Result:
+    def run(self, progress: Progress = IN_NOTEBOOKS) -> Result:
         """Run it; the time to compile its kernels is told apart.
 
         Args:
@@ -111,7 +111,7 @@ class NativeRun:
 @contextlib.contextmanager
 def _ticking(progress: Progress, name: str) -> Iterator[None]:
     """Tell of the seconds that a block has taken so far, while it goes on."""
-    if progress is SILENT:
+    if not progress.is_heard:
         yield
         return
     began, is_over = time.monotonic(), threading.Event()

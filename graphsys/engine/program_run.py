@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.engine.execute.budget import MemoryPlan
 from graphsys.engine.execute.prepared import PreparedProgram, prepare
 from graphsys.engine.explain import explanation
@@ -38,7 +38,7 @@ class ProgramRun:
         """How it will use memory."""
         return self.work.choice
 
-    def run(self, progress: Progress = SILENT) -> Result:
+    def run(self, progress: Progress = IN_NOTEBOOKS) -> Result:
         """Run the program as it was prepared."""
         done = run_prepared(self.work, progress=progress, **self.settings)
         return replace(done, algorithm=self.name)

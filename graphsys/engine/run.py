@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import SILENT, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, SILENT, Progress
 from graphsys.engine.execute.prepared import PreparedProgram, prepare, run_on_host
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
@@ -27,7 +27,7 @@ def run(
     device: str = "cpu",
     strategy: str = "auto",
     device_memory: int | str | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = IN_NOTEBOOKS,
 ) -> Result:
     """Run a vertex program.
 

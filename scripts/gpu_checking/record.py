@@ -19,7 +19,8 @@ _HEAD = """\
 Made by `scripts/gpu_check --keep FILE` of what `scripts/gpu_check` told on a card, without
 one by `scripts/gpu_check --page`. Rates of a copy and of a matrix product on the same card
 stand first: what other rows are fractions of. `of_copy` is over 1 where caches give rows
-twice. `of_product` is of float32's rate; the embedding's kernels make three products of tf32.
+twice. `of_product` is of float32's rate; the embedding's kernels make three products of
+tf32.
 """
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "smoke": ("device", "python", "torch", "triton", "numba-cuda"),

@@ -1,5 +1,6 @@
 """Tables that notebooks show are escaped; a line tells of progress, in notebooks only."""
 
+import time
 from typing import Any
 
 import pytest
@@ -7,7 +8,11 @@ import pytest
 from graphsys.core.notebook import progress_line
 from graphsys.core.notebook.progress_line import ProgressLine
 from graphsys.core.notebook.tables import fields_table, html_table
-from graphsys.core.progress import NotebookProgress
+from graphsys.core.progress import IN_NOTEBOOKS, SILENT, NotebookProgress
+from graphsys.engine import native_plan
+from graphsys.engine.programs.bfs import BreadthFirst
+from graphsys.engine.run import run
+from graphsys.engine.topology import Topology
 
 
 class Shown:
@@ -92,3 +97,21 @@ def test_outside_of_notebooks_nothing_is_shown(displays: list[Shown]) -> None:
     progress.advance(1)
     progress.close()
     assert displays == []
+
+
+def test_runs_tell_a_cell_how_far_they_are(
+    displays: list[Shown], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Topology.from_edges(list(range(9)), list(range(1, 10)), 10)
+    run(BreadthFirst(source=0), path)
+    assert displays == []  # no notebook
+    assert not IN_NOTEBOOKS.is_heard
+    assert not SILENT.is_heard
+    monkeypatch.setattr(progress_line, "cell_number", lambda: 3)
+    monkeypatch.setattr("graphsys.core.progress.cell_number", lambda: 3)
+    run(BreadthFirst(source=0), path)
+    assert any("supersteps" in line for line in displays[0].lines)
+    monkeypatch.setattr(native_plan, "_TICK_S", 0.01)
+    with native_plan._ticking(IN_NOTEBOOKS, "pagerank"):
+        while not any("pagerank" in line for it in displays for line in it.lines):
+            time.sleep(0.01)
