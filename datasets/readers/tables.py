@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,6 +24,7 @@ from graphsys.datasets.roles import find_roles
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.prefetch import prefetch
 from graphsys.datasets.times import warn_of_millionths
+from graphsys.storage.ingest.split_column import rows_of
 from graphsys.storage.source import EdgeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
@@ -176,21 +176,11 @@ def _by_split(chunk: EdgeChunk, name: str, first: int) -> Iterator[EdgeChunk]:
     names = values.cast(pa.string()).dictionary_encode()
     codes = names.indices.to_numpy()
     others = {key: it for key, it in chunk.columns.items() if key != "split"}
+    plain = replace(chunk, columns=others)
     for code, split in enumerate(names.dictionary.to_pylist()):
-        places = np.flatnonzero(codes == code)
-        yield EdgeChunk(
-            src=_taken(chunk.src, places),
-            dst=_taken(chunk.dst, places),
-            edge_type=chunk.edge_type,
-            split=split,
-            columns={key: _taken(it, places) for key, it in others.items()},
-            bytes_read=chunk.bytes_read * len(places) // len(chunk.src),
-        )
-
-
-def _taken(values: Any, places: npt.NDArray[np.int64]) -> Any:
-    """Return rows of an array of either kind."""
-    return values[places] if isinstance(values, np.ndarray) else values.take(places)
+        rows = np.flatnonzero(codes == code)
+        told = chunk.bytes_read * len(rows) // len(chunk.src)
+        yield replace(rows_of(plain, rows), split=split, bytes_read=told)
 
 
 def _id_kind(schema: pa.Schema, roles: dict[str, str], options: ReadOptions) -> str:
