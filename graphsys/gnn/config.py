@@ -16,6 +16,7 @@ from graphsys.training.learning_rate import Schedule
 
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
 _OF_LABELS = "node_classification, regression, graph_classification"
+_OF_CLASSES = "node_classification, graph_classification"
 _OF_TIME = "temporal_link_prediction, change_prediction"
 _OF_LINKS = f"link_prediction, recommendation, {_OF_TIME}"
 
@@ -44,6 +45,16 @@ class GnnConfig(Checked):
     split: str = option(
         "split", "Column of the nodes that says train, valid or test.",
         group="Task", applies=_OF_LABELS,
+    )
+    class_weights: Literal["none", "balanced"] = option(
+        "none",
+        "balanced: in the loss that is trained each class counts alike, however many are "
+        "of it; what is watched and measured stays as it is.",
+        group="Task", applies=_OF_CLASSES,
+    )
+    label_smoothing: float = option(
+        0.0, "Share of the target that is spread over all classes in training.",
+        minimum=0, maximum=1, group="Task", applies=_OF_CLASSES,
     )
     folds: int = option(
         0, "Parts of the graphs, with as many of each class, of which one is test and the "

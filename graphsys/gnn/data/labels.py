@@ -52,6 +52,16 @@ class NodeLabels:
         result[row, self.codes[np.repeat(self.begins[nodes], lengths) + within]] = 1
         return result
 
+    def counts(self, split: str) -> Ints:
+        """Return how many nodes of a split are of each class, int64 ``[C]``."""
+        nodes = self.require(split)
+        begins, ends = self.begins[nodes], self.begins[nodes + 1]
+        steps = np.zeros(len(self.codes) + 1, dtype=np.int64)
+        np.add.at(steps, begins, 1)
+        np.add.at(steps, ends, -1)
+        inside = np.cumsum(steps[:-1]) > 0
+        return np.bincount(self.codes[inside], minlength=len(self.classes))
+
     def require(self, split: str) -> Ints:
         """Return the nodes of a split.
 

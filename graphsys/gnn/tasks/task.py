@@ -168,6 +168,12 @@ class NodeClassification(NodeSeeds):
         super().__init__(config, self.labels.node_type, self.labels.require(TRAIN))
         self.classes = self.labels.classes
         self.num_out = len(self.classes)
+        self._weights: torch.Tensor | None = None
+        if config.class_weights == "balanced":
+            counts = self.labels.counts(TRAIN)
+            self._weights = balanced_weights(
+                counts, len(self._nodes), is_multi=self.labels.is_multi
+            )
         has_two = self.num_out == 2
         self.metric = "roc_auc" if has_two else "accuracy"
         if self.labels.is_multi:
@@ -177,7 +183,7 @@ class NodeClassification(NodeSeeds):
         """Return the mean loss of a batch."""
         found = rows[self.node_type][batch.places[self.node_type]]
         target = torch.from_numpy(self.labels.of(batch.seeds[self.node_type]))
-        return self._loss(found, target.to(found.device))
+        return self._trained_loss(found, target.to(found.device))
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and metric of the watched split, or None where it has no nodes."""
@@ -230,6 +236,45 @@ class NodeClassification(NodeSeeds):
         if self.labels.is_multi:
             return functional.binary_cross_entropy_with_logits(found, target)
         return functional.cross_entropy(found, target)
+
+    def _trained_loss(self, found: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Return the loss with the weights of classes and what smooths the targets.
+
+        A mean over the nodes, whatever their weights: so that shares of processes and of
+        accumulated batches add up to the loss of the whole.
+        """
+        weights, share = self._weights, self._config.label_smoothing
+        if weights is None and not share:
+            return self._loss(found, target)
+        weights = None if weights is None else weights.to(found)
+        if self.labels.is_multi:
+            target = (1 - share) * target + share / 2
+            return functional.binary_cross_entropy_with_logits(
+                found, target, pos_weight=weights
+            )
+        losses = functional.cross_entropy(
+            found, target, weights, reduction="none", label_smoothing=share
+        )
+        return losses.mean()
+
+
+def balanced_weights(counts: Ints, num_nodes: int, *, is_multi: bool) -> torch.Tensor:
+    """Return weights by which each class counts as much as any other, float32 ``[C]``.
+
+    A class without nodes has weight 1. As in King, Zeng, "Logistic regression in rare
+    events data", Political Analysis 9(2), 2001.
+
+    Args:
+        counts: Training nodes of each class ``[C]``.
+        num_nodes: Training nodes.
+        is_multi: Whether a node may have several: then a weight is that of the nodes with
+            the class beside those without it. Else the mean over the nodes is 1.
+    """
+    known = np.maximum(counts, 1)
+    num_classes = max(int((counts > 0).sum()), 1)
+    found = (num_nodes - counts) / known if is_multi else num_nodes / (num_classes * known)
+    found[(counts == 0) | (found <= 0)] = 1.0
+    return torch.from_numpy(found.astype(np.float32))
 
 
 TASKS.add(TaskSpec(name="node_classification", make=NodeClassification, has_times=True))

@@ -82,6 +82,65 @@ def watched(graph: Graph, rows: torch.Tensor, **changes: Any) -> tuple[str, Any]
     return found.metric, found.watch(lambda name, nodes: rows[nodes])
 
 
+RARE = {"label": pa.array(np.where(NODES % 9 == 0, "rare", "often").tolist())}
+
+
+def test_balanced_classes_count_alike_however_many_are_of_them(groups: Store) -> None:
+    found = make_task(groups(1, columns=RARE), config_of(class_weights="balanced"))
+    nodes = NODES[PART % 2 == 0]
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(len(nodes), 2))
+    batch, given = batch_of(nodes, np.arange(len(nodes))), {"node": torch.from_numpy(rows)}
+    target = (nodes % 9 == 0).astype(int)  # "often" is the first
+    log = rows - np.log(np.exp(rows).sum(axis=1, keepdims=True))
+    losses = -log[np.arange(len(nodes)), target]
+    wanted = np.mean([losses[target == kind].mean() for kind in (0, 1)])
+    assert float(found.loss(given, batch)) == pytest.approx(wanted, rel=1e-6)
+    # halves add up to the whole: batches and processes share a step
+    half = len(nodes) // 2
+    parts = [
+        float(found.loss(given, batch_of(nodes[part], np.arange(len(nodes))[part])))
+        for part in (slice(None, half), slice(half, None))
+    ]
+    assert np.average(parts, weights=[half, len(nodes) - half]) == pytest.approx(wanted)
+    plain = make_task(groups(1, columns=RARE), config_of())
+    assert float(plain.loss(given, batch)) == pytest.approx(losses.mean(), rel=1e-6)
+
+    def output(node_type: str, nodes: Any) -> torch.Tensor:
+        assert node_type == "node"
+        return torch.from_numpy(rows[: len(nodes)])
+
+    assert found.watch(output) == plain.watch(output)
+
+
+def test_of_several_classes_a_node_each_counts_alike(groups: Store) -> None:
+    values = {"label": pa.array(SEVERAL)}
+    found = make_task(groups(1, columns=values), config_of(class_weights="balanced"))
+    nodes = NODES[PART % 2 == 0]
+    truth = np.array([[c in SEVERAL[v] for c in "abc"] for v in nodes.tolist()])
+    rows = np.random.default_rng(3).normal(size=truth.shape)
+    given = {"node": torch.from_numpy(rows)}
+    loss = float(found.loss(given, batch_of(nodes, np.arange(len(nodes)))))
+    have = truth.sum(axis=0)
+    weight = np.where(have < len(nodes), (len(nodes) - have) / have, 1.0)
+    chance = 1 / (1 + np.exp(-rows))
+    each = -(weight * truth * np.log(chance) + ~truth * np.log(1 - chance))
+    assert loss == pytest.approx(each.mean(), rel=1e-5)
+
+
+def test_smoothed_labels_are_spread_over_all_classes(groups: Store) -> None:
+    found = make_task(groups(1), config_of(label_smoothing=0.3))
+    assert isinstance(found, NodeClassification)
+    nodes = NODES[PART % 2 == 0]
+    rows = np.random.default_rng(3).normal(size=(len(nodes), len(found.classes)))
+    given = {"node": torch.from_numpy(rows)}
+    loss = float(found.loss(given, batch_of(nodes, np.arange(len(nodes)))))
+    log = rows - np.log(np.exp(rows).sum(axis=1, keepdims=True))
+    hot = np.eye(rows.shape[1])[found.labels.of(nodes)]
+    smooth = 0.7 * hot + 0.3 / rows.shape[1]
+    assert loss == pytest.approx(-(smooth * log).sum(axis=1).mean(), rel=1e-6)
+
+
 def test_what_is_watched_of_several_classes_is_their_accuracy(groups: Store) -> None:
     rows = outputs(3)
     valid = NODES[PART == 1]
