@@ -206,13 +206,11 @@ def _require_scalar(name: str, value: Any) -> None:
     if dtype is not None and shape == () and dtype.kind in "biuf":
         return
     kind = f"{name} is {type(value).__name__}"
-    raise _not_scalar(f"{kind} of shape {shape}" if shape else kind)
-
-
-def _not_scalar(found: str) -> ConfigError:
-    return ConfigError(
-        f"a state begins as one number, but {found}; give a number, and for a vector its "
-        'length: gs.state("float32", shape=(16,)); init or start may set each component'
+    found = f"{kind} of shape {shape}" if shape else kind
+    raise ConfigError(
+        f"a state begins as one number, but {found}; give a number. Only a state of nodes "
+        'may be a vector: gs.state("float32", shape=(16,)), whose components init or start '
+        "may set"
     )
 
 

@@ -33,11 +33,11 @@ FAULTS = [
     ),
     ("    def __init__(self, **given): raise MemoryError()", "MemoryError"),
     ("    y = undefined", "NameError: name 'undefined' is not defined"),
-    ("    y = gs.state('float32', default=np.zeros(4))", "a state is a scalar"),
-    ("    y = gs.state('float32', shape=(4,))", "a state is a scalar"),
-    ("    y = gs.state('float32', default=[0, 1])", "a state is a scalar"),
-    ("    y = gs.state('float32', default='zero')", "a state is a scalar"),
-    ("    y = gs.edge_state('float32', default=np.zeros(2))", "a state is a scalar"),
+    ("    y = gs.state('float32', default=np.zeros(4))", "a state begins as one number"),
+    ("    y = gs.state('float32', shape=(4, 4))", "a state is a number or a vector"),
+    ("    y = gs.state('float32', default=[0, 1])", "a state begins as one number"),
+    ("    y = gs.state('float32', default='zero')", "a state begins as one number"),
+    ("    y = gs.edge_state('float32', default=np.zeros(2))", "begins as one number"),
     ("    def update(self, node, message): return [0]", "Mine.update"),
 ]
 
