@@ -174,9 +174,7 @@ def _read(
             own = part[low : low + len(chunk)]
             low += len(chunk)
             if known is not None:
-                plain = chunk.cast(pa.large_string())
-                codes = pc.index_in(plain, value_set=known, skip_nulls=True)
-                own[:] = codes.fill_null(-1).to_numpy(zero_copy_only=False)
+                own[:] = _codes(chunk, known)
                 continue
             _fill(where, dtype, chunk, own)
 
@@ -214,12 +212,25 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def _codes(chunk: Any, known: Any) -> npt.NDArray[Any]:
+    """Return the places of texts among those known, int32 ``[n]``; -1 is null."""
+    if pa.types.is_dictionary(chunk.type):  # its texts are many times fewer
+        places = np.append(_codes(chunk.dictionary, known), -1)
+        found: npt.NDArray[Any] = places[
+            chunk.indices.fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)
+        ]
+        return found
+    codes = pc.index_in(chunk.cast(pa.large_string()), value_set=known, skip_nulls=True)
+    return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
+
+
 def _distinct(columns: Any) -> Any:
     """Return the distinct texts of columns, in order."""
     found = [
-        pc.unique(column.cast(pa.large_string()))
+        pc.unique(chunk).cast(pa.large_string())  # of dictionaries too those in use alone
         for column in columns
         if column is not None
+        for chunk in column.chunks
     ]
-    every = pc.unique(pa.chunked_array(found)).drop_null()
+    every = pc.unique(pa.chunked_array(found, pa.large_string())).drop_null()
     return every.take(pc.sort_indices(every))

@@ -124,17 +124,22 @@ def bench(
                 context.tell(row)
 
 
+def small_settings() -> dict[str, Any]:
+    """Return the settings of trainings of the small graph."""
+    negatives = min(SETTINGS["num_batch_negatives"], SMALL_BATCH)
+    sizes = {"batch_size": SMALL_BATCH, "num_batch_negatives": negatives}
+    return {"row_dtype": "float32", **sizes}
+
+
 def where_time_goes(folder: Path) -> dict[str, Any]:
     """Train the small graph once more, its kernels watched."""
     import graphsys
 
     row: dict[str, Any] = {"case": WATCHED, "device": "cuda"}
-    settings = {"row_dtype": "float32", "batch_size": SMALL_BATCH}
-    settings["num_batch_negatives"] = min(SETTINGS["num_batch_negatives"], SMALL_BATCH)
     try:
         with graphsys.open(folder / "small") as graph:
             out = folder / "small-watched"
-            return row | kernel_times(lambda: train(graph, out, "cuda", **settings))
+            return row | kernel_times(lambda: train(graph, out, "cuda", **small_settings()))
     except Exception as err:  # what is timed later may run all the same
         return row | {"error": f"{type(err).__name__}: {err}"[:300]}
 
@@ -152,13 +157,7 @@ def agreement(folder: Path) -> dict[str, Any]:
         for device, more in (("cpu", {"threads": 1}), ("cuda", {})):
             with graphsys.open(folder / "small") as graph:
                 found = train(
-                    graph,
-                    folder / f"small-{device}",
-                    device,
-                    row_dtype="float32",
-                    batch_size=SMALL_BATCH,
-                    num_batch_negatives=min(SETTINGS["num_batch_negatives"], SMALL_BATCH),
-                    **more,
+                    graph, folder / f"small-{device}", device, **small_settings(), **more
                 )
             losses.append(found["loss"])
     except Exception as err:  # what is timed later may run all the same

@@ -1,7 +1,6 @@
 """``gs.run(..., device="cuda")``."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS
@@ -10,12 +9,11 @@ from graphsys.core.errors import NotConvergedError
 from graphsys.core.events import is_asked
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import Progress
-from graphsys.engine.codegen.plan import ProgramPlan, plan_of, with_edge_columns
-from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.cuda.cuda_source import module_source
 from graphsys.engine.cuda.executor import DeviceExecutor
 from graphsys.engine.cuda.strategy import check_strategy
-from graphsys.engine.execute.prepared import prepare, run_on_host, table_of
+from graphsys.engine.execute.prepared import plan_for, prepare, run_on_host, table_of
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
@@ -105,10 +103,5 @@ def compile_for_device(
     program: VertexProgram, topology: Topology, max_supersteps: int | None = None
 ) -> tuple[ProgramPlan, Any]:
     """Lower a program for a graph; return its plan and the module of its CUDA kernels."""
-    wide = max(topology.num_nodes, topology.num_edges) >= 2**31
-    columns = topology.column_dtypes()
-    spec = spec_of(program, max_supersteps=max_supersteps)
-    spec = replace(spec, node_columns=topology.node_column_dtypes())
-    spec = with_edge_columns(spec, topology.edge_column_dtypes())
-    plan = plan_of(spec, columns, wide_ids=wide)
+    plan = plan_for(program, topology, max_supersteps)
     return plan, load_module(module_source(plan, clocked=is_asked(CLOCKS)))

@@ -11,7 +11,8 @@ import numpy as np
 
 from graphsys.core.cuda.device import Array
 from graphsys.core.errors import ConfigError
-from graphsys.kernels.cpu.simt.row_steps import NUM_STEPS, WARP, count_steps
+from graphsys.kernels.cpu.simt.lanes import WARP
+from graphsys.kernels.cpu.simt.row_steps import NUM_STEPS, count_steps
 
 Strategy = Literal["auto", "thread", "warp", "block", "twc", "edge", "fused"]
 STRATEGIES = ("auto", "thread", "warp", "block", "twc", "edge", "fused")

@@ -180,6 +180,15 @@ def compile_program(
         The plan, the kernels with the names of their arguments, and the seconds it took.
     """
     begin = time.perf_counter()
+    plan = plan_for(program, topology, max_supersteps)
+    module = load_module(module_source(plan))
+    return plan, module.KERNELS, time.perf_counter() - begin
+
+
+def plan_for(
+    program: VertexProgram, topology: Topology, max_supersteps: int | None = None
+) -> ProgramPlan:
+    """Lower a program for a graph, with the columns of nodes and edges that it reads."""
     columns = {} if program.simple else topology.column_dtypes()
     most = topology.num_edges * (2 if program.simple and topology.is_directed else 1)
     wide = max(topology.num_nodes, most) >= 2**31
@@ -187,9 +196,7 @@ def compile_program(
     spec = replace(spec, node_columns=topology.node_column_dtypes())
     if not program.simple:
         spec = with_edge_columns(spec, topology.edge_column_dtypes())
-    plan = plan_of(spec, columns, wide_ids=wide)
-    module = load_module(module_source(plan))
-    return plan, module.KERNELS, time.perf_counter() - begin
+    return plan_of(spec, columns, wide_ids=wide)
 
 
 def _figures(step: Superstep) -> dict[str, float]:

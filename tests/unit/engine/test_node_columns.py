@@ -10,6 +10,7 @@ import pytest
 
 from graphsys.core.errors import CompileError, InvalidGraphError
 from graphsys.core.types import EdgeType
+from graphsys.engine import columns
 from graphsys.engine import program as gs
 from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import prepare
@@ -71,6 +72,15 @@ def test_texts_are_places_among_all_texts_in_order(tmp_path: Path) -> None:
     graph = store(tmp_path, color=pa.array(["red", None, "blue", "red", "green"]))
     done = run(Codes(), graph, max_supersteps=1)
     assert values(done) == {1: 2, 2: -1, 3: 0, 4: 2, 5: 1}
+
+
+def test_texts_of_dictionaries_are_those_in_use() -> None:
+    whole = pa.array(["zoo", "red", "blue", None, "red"]).dictionary_encode()
+    column = pa.chunked_array([whole[1:], pa.array(["green"]).dictionary_encode()])
+    known = columns._distinct([column])
+    assert known.to_pylist() == ["blue", "green", "red"]
+    found = [columns._codes(chunk, known).tolist() for chunk in column.chunks]
+    assert found == [[2, 0, -1, 2], [1]]
 
 
 def test_a_null_float_is_nan(tmp_path: Path) -> None:

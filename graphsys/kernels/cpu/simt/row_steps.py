@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.simt.lanes import WARP
 from graphsys.kernels.jit import lean_jit
 
-WARP = 32
 NUM_STEPS = 10
 """Of all rows: steps of warps whose lanes walk a row each, of warps that walk a row each,
 of blocks that walk a row each, and entries; of the bins of short rows, of medium ones and
@@ -38,7 +38,7 @@ def count_steps(
             longest = np.int64(0)
         longest = max(longest, length)
         entries += length
-        of_warp = (length + WARP - 1) >> 5
+        of_warp = np.int64(np.uint64(length + WARP - 1) // np.uint64(WARP))  # a shift
         by_warp += of_warp
         if length < WARP:
             by_block += length > 0
