@@ -1,10 +1,13 @@
 """Pages made of the code: the API, the command line, the list of algorithms."""
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +15,7 @@ import typer
 
 from graphsys.cli.help_pages.docstrings import sections_of
 from graphsys.cli.main import app
-from graphsys.core.errors import GraphsysError
+from graphsys.core.errors import GraphsysError, MissingDependencyError
 from graphsys.core.memory import format_bytes
 from graphsys.engine.algorithms import ALGORITHMS, Algorithm
 from graphsys.planning.sized_graph import SizedGraph, sized_topology
@@ -76,8 +79,15 @@ def index() -> str:
 
 
 def public_names(path: str) -> list[str]:
-    """Return what a module exports of ours: classes, functions, and values like them."""
-    module = importlib.import_module(path)
+    """Return what a module exports of ours: classes, functions, and values like them.
+
+    Of a module whose library is not installed, what its source lists: mkdocstrings reads
+    sources, too.
+    """
+    try:
+        module = importlib.import_module(path)
+    except MissingDependencyError:
+        return listed_names(path)
     names = getattr(module, "__all__", None) or sorted(vars(module))
     found = []
     for name in names:
@@ -91,6 +101,20 @@ def public_names(path: str) -> list[str]:
         if made_by.__module__.startswith("graphsys") and not is_twin:
             found.append(name)
     return found
+
+
+def listed_names(path: str) -> list[str]:
+    """Return the ``__all__`` of a module without importing it."""
+    spec = importlib.util.find_spec(path)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text())
+    values = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    return list(ast.literal_eval(next(values)))
 
 
 def module_page(module: Module) -> str:

@@ -2,9 +2,11 @@
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,25 @@ def test_every_algorithm_says_its_cost_and_memory(site: Path) -> None:
     assert {*told} == {*graphsys.algorithms.ALGORITHMS}
     assert all(len(cost.split()) >= 3 for cost, _ in told.values())
     assert told["leiden"][1].endswith("a node")
+
+
+@pytest.mark.parametrize("name", ["pyg", "dgl"])
+def test_a_module_whose_library_is_missing_is_listed_from_its_source(name: str) -> None:
+    pytest.importorskip({"pyg": "torch_geometric"}.get(name, name))
+    code = (
+        "from documenting.generated import listed_names, public_names as every\n"
+        f"path = 'graphsys.interop.{name}'\n"
+        "assert listed_names(path) == every(path), (listed_names(path), every(path))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT / "scripts",
+        env={**os.environ, "DGLBACKEND": "pytorch"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_folder_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -6,102 +6,32 @@ An oracle takes the graph and the result and asserts. Where a definition leaves 
 
 import itertools
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from graphsys.engine.result import Result
-from tests.matrix.graphs import acyclic, forest, formula, mixed, two_parts
+from tests.matrix import path_oracles
+from tests.matrix.oracle_tools import (
+    BY_WORKERS,
+    GRAPHS,
+    ORACLES,
+    SETTINGS,
+    answers,
+    both_ways,
+    matrix_of,
+    oracle,
+    same,
+    weighted,
+)
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
-Oracle = Callable[[SmallGraph, Result, Mapping[str, Any]], None]
-ORACLES: Final[dict[str, Oracle]] = {}
-GRAPHS: Final[dict[str, Callable[..., SmallGraph]]] = defaultdict(
-    lambda: mixed,
-    belief_propagation=forest,
-    bipartite_matching=two_parts,
-    longest_path=acyclic,
-    survey_propagation=formula,
-    topological_order=acyclic,
-)
-"""Which graph an algorithm is tried on."""
-NOTHING: Final[Mapping[str, Any]] = {}
-BY_WORKERS = "by workers"
-"""The name of results that workers of a test gave."""
-LABELED = 3
-"""Of the graph for label propagation every so-manyth node has a label."""
-SETTINGS: Final[dict[str, Callable[[SmallGraph], dict[str, Any]]]] = {
-    "pagerank": lambda graph: {"tolerance": 1e-14},
-    "personalized_pagerank": lambda graph: {"tolerance": 1e-14},
-    "hits": lambda graph: {"tolerance": 1e-13},
-    "katz": lambda graph: {"alpha": 0.01, "tolerance": 1e-14},
-    "eigenvector": lambda graph: {"tolerance": 1e-14},
-    "cdlp": lambda graph: {"iterations": 5},
-    "label_propagation": lambda graph: {
-        "labels": {node: k % 4 for k, node in enumerate(graph.ids[::LABELED])},
-        "iterations": 4,
-    },
-    "random_walks": lambda graph: {"length": 6},
-    "betweenness": lambda graph: {"normalized": False},
-}
-"""Parameters beside those of the algorithm's example."""
-
-
-def oracle(function: Oracle) -> Oracle:
-    """Register an oracle by the name of its function, which is the algorithm's."""
-    ORACLES[function.__name__] = function
-    return function
-
-
-def same(found: Mapping[Any, Any], expected: Mapping[Any, Any]) -> None:
-    """Require equal values by id; floats within 1e-9 of each other, null what is absent."""
-    found = {key: value for key, value in found.items() if value is not None}
-    assert found == pytest.approx(dict(expected), rel=1e-9, abs=1e-12)
-
-
-def answers(done: Result, expected: Any) -> None:
-    """Require the one number; workers of a test give the table alone."""
-    if done.algorithm != BY_WORKERS:
-        assert done.result == pytest.approx(expected, rel=1e-9)
-
-
-def edges_of(graph: SmallGraph, given: Mapping[str, Any]) -> list[tuple[Any, Any, float]]:
-    """Return edges with what they count: their weight, the largest being 1, or 1 each.
-
-    Edges of weight 0 are left out where weights count.
-    """
-    if not given.get("weighted"):
-        return [(a, b, 1.0) for a, b, _ in graph.edges]
-    largest = max(w for _, _, w in graph.edges)
-    return [(a, b, w / largest) for a, b, w in graph.edges if w > 0]
-
-
-def weighted(graph: SmallGraph, given: Mapping[str, Any]) -> Any:
-    """Return the graph with repeated edges added up; an undirected loop counts once."""
-    found = nx.DiGraph()
-    found.add_nodes_from(graph.ids)
-    for a, b, w in edges_of(graph, given):
-        for u, v in {(a, b)} if graph.is_directed else {(a, b), (b, a)}:
-            total = found.get_edge_data(u, v, {"weight": 0.0})["weight"]
-            found.add_edge(u, v, weight=total + w)
-    return found
-
-
-def both_ways(graph: SmallGraph, given: Mapping[str, Any] = NOTHING) -> Any:
-    """Return the graph without direction, repetitions included."""
-    found = nx.MultiGraph()
-    found.add_nodes_from(graph.ids)
-    found.add_weighted_edges_from(edges_of(graph, given))
-    return found
-
-
-def matrix_of(graph: SmallGraph) -> Any:
-    return nx.to_numpy_array(graph.networkx(), nodelist=graph.ids, weight=None)
-
+__all__ = ["BY_WORKERS", "GRAPHS", "ORACLES", "SETTINGS", "path_oracles"]
+"""Whoever takes the list from here has it whole."""
 
 # ---- centrality
 
@@ -192,194 +122,6 @@ def degree_assortativity(graph: SmallGraph, done: Result, given: Mapping[str, An
     first, second = matrix.sum(axis=1)[src], matrix.sum(axis=0)[dst]
     ends = np.repeat(first, times), np.repeat(second, times)
     answers(done, np.corrcoef(*ends)[0, 1])
-
-
-# ---- paths
-
-
-@oracle
-def bfs(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    hops = nx.single_source_shortest_path_length(graph.networkx(), given["source"])
-    assert values(done) == {node: hops.get(node) for node in graph.ids}
-
-
-@oracle
-def sssp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    found = nx.single_source_dijkstra_path_length(graph.networkx(), given["source"])
-    same(values(done), found)
-
-
-def _lengths_along(graph: SmallGraph, path: list[Any]) -> list[float]:
-    """Return the distances along a path, of repeated edges by the shortest."""
-    edges = list(graph.edges)
-    if not graph.is_directed:
-        edges += [(b, a, w) for a, b, w in edges]
-    steps = [
-        min(w for a, b, w in edges if (a, b) == ends) for ends in itertools.pairwise(path)
-    ]
-    return list(itertools.accumulate(steps, initial=0.0))
-
-
-@oracle
-def shortest_path(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    ends = given["source"], given["target"]
-    expected = nx.dijkstra_path_length(graph.networkx(), *ends)
-    answers(done, expected)
-    path = done.table["id"].to_pylist()
-    assert (path[0], path[-1]) == ends
-    lengths = _lengths_along(graph, path)
-    assert done.table["value"].to_pylist() == pytest.approx(lengths, rel=1e-12)
-    assert lengths[-1] == pytest.approx(expected, rel=1e-12)
-
-
-@oracle
-def k_shortest_paths(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    plain = nx.DiGraph() if graph.is_directed else nx.Graph()
-    for a, b, w in sorted(graph.edges, key=lambda edge: -edge[2]):
-        plain.add_edge(a, b, weight=w)
-    ends = given["source"], given["target"]
-    found = itertools.islice(nx.shortest_simple_paths(plain, *ends, "weight"), 3)
-    expected = [nx.path_weight(plain, path, "weight") for path in found]
-    rows = done.table.to_pylist()
-    num_paths = int(done.result or 0)
-    paths = [[row for row in rows if row["path"] == k] for k in range(1, num_paths + 1)]
-    nodes = [[row["id"] for row in path] for path in paths]
-    assert sum(map(len, paths)) == len(rows)
-    assert len({tuple(path) for path in nodes}) == len(expected) == num_paths
-    assert [path[-1]["value"] for path in paths] == pytest.approx(expected, rel=1e-12)
-    for path, own in zip(nodes, paths, strict=True):
-        assert (path[0], path[-1]) == ends
-        lengths = _lengths_along(graph, path)
-        assert [row["value"] for row in own] == pytest.approx(lengths, rel=1e-12)
-
-
-@oracle
-def apsp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    expected = {
-        (node, other): length
-        for node, lengths in nx.all_pairs_dijkstra_path_length(graph.networkx())
-        for other, length in lengths.items()
-    }
-    rows = done.table.to_pylist()
-    assert len(rows) == len(graph.ids) ** 2
-    found = {(row["id"], row["other"]): row["value"] for row in rows}
-    same(found, expected)
-
-
-@oracle
-def diameter(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    simple = graph.simple()
-    hub = max(sorted(graph.ids), key=simple.degree)
-    whole = simple.subgraph(nx.node_connected_component(simple, hub))
-    assert nx.radius(whole) <= done.result <= nx.diameter(whole)
-
-
-@oracle
-def topological_order(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    levels = list(map(sorted, nx.topological_generations(graph.networkx())))
-    order = [node for level in levels for node in level]
-    assert values(done) == {node: place for place, node in enumerate(order)}
-    own = {node: k for k, level in enumerate(levels) for node in level}
-    assert values(done, "level") == own
-
-
-@oracle
-def longest_path(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    longest = nx.DiGraph()
-    longest.add_nodes_from(graph.ids)
-    for a, b, w in sorted(graph.edges, key=lambda edge: edge[2]):
-        longest.add_edge(a, b, weight=w)
-    expected = nx.dag_longest_path_length(longest)
-    answers(done, expected)
-    path = done.table["id"].to_pylist()
-    steps = [longest[a][b]["weight"] for a, b in itertools.pairwise(path)]
-    found = list(itertools.accumulate(steps, initial=0.0))
-    assert done.table["value"].to_pylist() == pytest.approx(found, rel=1e-12)
-    assert found[-1] == pytest.approx(expected, rel=1e-12)
-
-
-@oracle
-def find_cycle(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    cycle = done.table["id"].to_pylist()
-    whole = graph.networkx()
-    assert cycle == list(dict.fromkeys(cycle)) != []
-    assert cycle[0] == min(cycle)
-    assert all(whole.has_edge(*ends) for ends in itertools.pairwise([*cycle, cycle[0]]))
-    assert graph.is_directed or len(cycle) != 2 or whole.number_of_edges(*cycle) > 1
-    answers(done, len(cycle))
-
-
-@oracle
-def mst(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    lightest = nx.Graph()
-    for a, b, w in graph.edges:
-        if a != b and not (lightest.has_edge(a, b) and lightest[a][b]["weight"] <= w):
-            lightest.add_edge(a, b, weight=w)
-    expected = nx.minimum_spanning_tree(lightest).size(weight="weight")
-    answers(done, expected)
-    rows = [row for row in done.table.to_pylist() if row["weight"] is not None]
-    chosen = nx.Graph([(row["source"], row["target"]) for row in rows])
-    assert len(rows) == len(graph.ids) - nx.number_connected_components(graph.simple())
-    assert not rows or nx.is_forest(chosen)
-    assert all(lightest[r["source"]][r["target"]]["weight"] == r["weight"] for r in rows)
-
-
-def _capacities(graph: SmallGraph) -> Any:
-    """Return the graph with repeated edges added up, and edges both ways if undirected."""
-    capacities = nx.DiGraph()
-    capacities.add_nodes_from(graph.ids)
-    for a, b, w in graph.edges:
-        for u, v in [(a, b)] if graph.is_directed else [(a, b), (b, a)]:
-            known = capacities.get_edge_data(u, v, {"capacity": 0.0})["capacity"]
-            capacities.add_edge(u, v, capacity=known + w * (a != b))
-    return capacities
-
-
-@oracle
-def min_cut(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    capacities = _capacities(graph)
-    expected = nx.minimum_cut_value(capacities, given["source"], given["target"])
-    answers(done, expected)
-    side = values(done)
-    assert side[given["source"]]
-    assert not side[given["target"]]
-    crossing = [
-        d["capacity"] for u, v, d in capacities.edges(data=True) if side[u] > side[v]
-    ]
-    assert sum(crossing) == pytest.approx(expected, rel=1e-9)
-
-
-@oracle
-def max_flow(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    capacities = _capacities(graph)
-    expected = nx.maximum_flow_value(capacities, given["source"], given["target"])
-    answers(done, expected)
-    over: Counter[Any] = Counter()
-    rows = done.table.to_pylist()
-    for row in rows:
-        a, b, flow = row["id"], row["other"], row["value"]
-        assert 0 < flow <= capacities[a][b]["capacity"] * (1 + 1e-12)
-        over[a] -= flow
-        over[b] += flow
-    largest = max(w for _, _, w in graph.edges)
-    balance = {given["source"]: -expected, given["target"]: expected}
-    for node in graph.ids:
-        assert over[node] == pytest.approx(balance.get(node, 0), abs=1e-9 * largest)
-    assert len({frozenset((row["id"], row["other"])) for row in rows}) == len(rows)
-
-
-@oracle
-def bipartite_matching(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    simple, partner, side = graph.simple(), values(done), values(done, "side")
-    assert all(side[a] != side[b] for a, b in simple.edges)
-    for part in nx.connected_components(simple):
-        assert side[min(part)] == 0
-    pairs = {node: other for node, other in partner.items() if other is not None}
-    assert all(simple.has_edge(*pair) for pair in pairs.items())
-    assert all(pairs[other] == node for node, other in pairs.items())
-    expected = len(nx.max_weight_matching(simple, maxcardinality=True))
-    assert len(pairs) == 2 * expected
-    answers(done, expected)
 
 
 # ---- components, cores, triangles
