@@ -25,6 +25,7 @@ def check_together(config: Any) -> None:
     if config.weighted:
         _check_weighted(config)
     _check_folds(config)
+    _check_classes(config)
     require_evaluations(config)
     if config.lr_schedule == "plateau" and not config.eval_every:
         raise ConfigError(
@@ -213,6 +214,19 @@ def _check_folds(config: Any) -> None:
             f"fold: got {config.fold} of {config.folds} folds, expected 0 to "
             f"{max(config.folds - 1, 0)}"
         )
+
+
+def _check_classes(config: Any) -> None:
+    """Refuse what is asked of classes where none are learned."""
+    if TASKS.get(config.task).has_classes:
+        return
+    known = [name for name in TASKS.names() if TASKS.get(name).has_classes]
+    for name, default in (("class_weights", "none"), ("label_smoothing", 0.0)):
+        if getattr(config, name) != default:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with task {config.task}, expected "
+                f"task {' or '.join(known)}, or {default}"
+            )
 
 
 def _check_graphs(config: Any) -> None:

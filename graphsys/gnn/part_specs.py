@@ -34,6 +34,7 @@ class TaskSpec:
         is_of_events: Whether edges are learned in order of time, so that models that
             follow them can be.
         is_of_graphs: Whether whole graphs are learned, from a store of many small ones.
+        has_classes: Whether classes are learned, whose weights and targets may be set.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TaskSpec:
     view: Callable[[Any, Any], Any] = _whole
     is_of_events: bool = False
     is_of_graphs: bool = False
+    has_classes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

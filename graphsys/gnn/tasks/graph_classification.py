@@ -44,5 +44,10 @@ class GraphClassification(NodeClassification):
 
 
 TASKS.add(
-    TaskSpec(name="graph_classification", make=GraphClassification, is_of_graphs=True)
+    TaskSpec(
+        name="graph_classification",
+        make=GraphClassification,
+        is_of_graphs=True,
+        has_classes=True,
+    )
 )

@@ -277,4 +277,11 @@ def balanced_weights(counts: Ints, num_nodes: int, *, is_multi: bool) -> torch.T
     return torch.from_numpy(found.astype(np.float32))
 
 
-TASKS.add(TaskSpec(name="node_classification", make=NodeClassification, has_times=True))
+TASKS.add(
+    TaskSpec(
+        name="node_classification",
+        make=NodeClassification,
+        has_times=True,
+        has_classes=True,
+    )
+)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 
+from graphsys.core.errors import ConfigError
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.tasks.factory import make_task
@@ -244,3 +245,12 @@ def test_a_config_names_its_task(groups: Store, library: Graph) -> None:
 def test_classes_of_nodes_may_be_asked_at_times() -> None:
     assert TASKS.get("node_classification").has_times
     assert not TASKS.get("link_prediction").has_times
+
+
+@pytest.mark.parametrize(
+    "settings", [{"class_weights": "balanced"}, {"label_smoothing": 0.1}]
+)
+def test_what_concerns_classes_is_refused_where_there_are_none(settings: Any) -> None:
+    told = "with task link_prediction, expected task .*node_classification"
+    with pytest.raises(ConfigError, match=told):
+        config_of(task="link_prediction", **settings)
