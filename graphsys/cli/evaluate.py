@@ -19,11 +19,13 @@ from graphsys.cli.options import (
     ClusterOption,
     JsonOption,
     LimitOption,
+    ModelOption,
     RunArgument,
     SeedOption,
     examples,
     network_on,
     parse_cluster,
+    require_no_model,
 )
 
 EPILOG = examples(
@@ -45,6 +47,7 @@ def evaluate(
     queries: int | None = None,
     seed: SeedOption = 0,
     memory: LimitOption = None,
+    model: ModelOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -66,13 +69,14 @@ def evaluate(
     progress = open_progress()
     if is_gnn_run(run):
         _refuse_sampling(candidates, queries, draw)
-        found = _by_network(run, split, memory, cluster, progress)
+        found = _by_network(run, split, memory, model, cluster, progress)
         if json:
             print_json(found)
         else:
             shown = {k.replace("_", " "): v for k, v in found["metrics"].items()}
             print_facts({"split": found["split"]} | shown)
         return
+    require_no_model(model)
     rank: Any = partial(embedding.evaluate, memory=memory)
     if cluster is not None:
         from graphsys import distributed
@@ -102,12 +106,17 @@ def evaluate(
 
 
 def _by_network(
-    run: Path, split: str, memory: str | None, cluster: str | None, progress: Any
+    run: Path,
+    split: str,
+    memory: str | None,
+    model: str | None,
+    cluster: str | None,
+    progress: Any,
 ) -> dict[str, Any]:
     """Measure a run of a graph neural network."""
     from graphsys import gnn
 
-    with network_on(cluster, run, memory=memory) as (opened, facts):
+    with network_on(cluster, run, memory=memory, model=model) as (opened, facts):
         found = gnn.evaluate(opened, split=split, memory=memory, progress=progress)
         progress.close()
     return found | facts

@@ -9,12 +9,14 @@ from graphsys.cli.options import (
     ClusterOption,
     JsonOption,
     LimitOption,
+    ModelOption,
     OverwriteOption,
     RunArgument,
     SafeCellsOption,
     examples,
     network_on,
     parse_cluster,
+    require_no_model,
     require_no_relation,
 )
 
@@ -34,6 +36,7 @@ def export(
     relation: str | None = None,
     relation_types: Path | None = None,
     memory: LimitOption = None,
+    model: ModelOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     safe_cells: SafeCellsOption = False,
@@ -58,6 +61,8 @@ def export(
     written = [out]
     facts: dict[str, Any] = {}
     is_network = is_gnn_run(run)
+    if not is_network:
+        require_no_model(model)
     if cluster is not None and not is_network:
         where = parse_cluster(
             cluster, memory=memory, relation=relation, relation_types=relation_types
@@ -76,7 +81,7 @@ def export(
         check_target(out, overwrite=overwrite)  # before anything is loaded
     if is_network:
         facts = _export_network(
-            run, out, node_type, relation, memory, cluster, overwrite=overwrite
+            run, out, node_type, relation, memory, model, cluster, overwrite=overwrite
         )
     elif cluster is not None:
         facts["workers"] = _export_on(
@@ -116,6 +121,7 @@ def _export_network(
     node_type: str | None,
     relation: str | None,
     memory: str | None,
+    model: str | None,
     cluster: str | None,
     *,
     overwrite: bool,
@@ -124,7 +130,7 @@ def _export_network(
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()
-    with network_on(cluster, run, memory=memory) as (opened, facts):
+    with network_on(cluster, run, memory=memory, model=model) as (opened, facts):
         gnn.export(
             opened,
             out,

@@ -11,10 +11,12 @@ from graphsys.cli.options import (
     ClusterOption,
     JsonOption,
     LimitOption,
+    ModelOption,
     RunArgument,
     examples,
     network_on,
     parse_cluster,
+    require_no_model,
     require_no_relation,
 )
 
@@ -37,6 +39,7 @@ def nearest(
     relation: str | None = None,
     index: str = "exact",
     memory: LimitOption = None,
+    model: ModelOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,9 +56,11 @@ def nearest(
     from graphsys.storage.runs.run_folder import is_gnn_run
 
     facts: dict[str, Any] = {}
+    if not is_gnn_run(run):
+        require_no_model(model)
     if is_gnn_run(run):
         found, facts = _by_network(
-            run, node, k, node_type, relation, index, memory, cluster
+            run, node, k, node_type, relation, index, memory, model, cluster
         )
     elif cluster is None:
         found = _on_one_machine(run, node, k, node_type, relation, index, memory)
@@ -108,6 +113,7 @@ def _by_network(
     relation: str | None,
     index: str,
     memory: str | None,
+    model: str | None,
     cluster: str | None,
 ) -> "tuple[pa.Table, dict[str, Any]]":
     from graphsys import gnn
@@ -120,7 +126,7 @@ def _by_network(
             "computed and looked at: leave it out"
         )
     progress = open_progress()
-    with network_on(cluster, run, memory=memory) as (opened, facts):
+    with network_on(cluster, run, memory=memory, model=model) as (opened, facts):
         found = gnn.nearest(
             opened,
             node,

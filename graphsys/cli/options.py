@@ -103,6 +103,29 @@ ClusterOption = Annotated[
 ]
 
 
+ModelOption = Annotated[
+    str | None,
+    option(
+        "--model FILE.py:NAME",
+        "The file of a network's own model, which is executed; needed where it has moved, "
+        "has changed, or was not trained with here.",
+        INPUT,
+    ),
+]
+
+
+def require_no_model(model: str | None) -> None:
+    """Refuse the file of a model where a run is of embeddings.
+
+    Raises:
+        ConfigError: One is given.
+    """
+    from graphsys.core.errors import ConfigError
+
+    if model is not None:
+        raise ConfigError(f"--model {model} is for runs of networks; leave it out")
+
+
 def parse_cluster(text: str, **refused: object) -> "Cluster":
     """Read ``--cluster``.
 
@@ -125,7 +148,12 @@ def parse_cluster(text: str, **refused: object) -> "Cluster":
 
 @contextmanager
 def network_on(
-    cluster: str | None, run: Path, graph: Any = None, *, memory: str | None
+    cluster: str | None,
+    run: Path,
+    graph: Any = None,
+    *,
+    memory: str | None,
+    model: str | None,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield what functions of :mod:`graphsys.gnn` take as a run, and what to tell of it.
 
@@ -134,17 +162,20 @@ def network_on(
         run: Folder of the run.
         graph: The graph, if it is not where it was.
         memory: What ``--memory`` was given, which a cluster does not take.
+        model: What ``--model`` was given.
 
     Yields:
         The run, and ``workers`` where there are any.
     """
     if cluster is None:
-        yield run, {}
+        from graphsys import gnn
+
+        yield gnn.open_run(run, graph=graph, memory=memory, model=model), {}
         return
     where = parse_cluster(cluster, memory=memory)
     from graphsys import distributed
 
-    with distributed.opened_network(run, cluster=where, graph=graph) as opened:
+    with distributed.opened_network(run, cluster=where, graph=graph, model=model) as opened:
         yield opened, {"workers": opened.workers}
 
 

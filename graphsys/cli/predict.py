@@ -10,11 +10,13 @@ from graphsys.cli.options import (
     ClusterOption,
     JsonOption,
     LimitOption,
+    ModelOption,
     OverwriteOption,
     RunArgument,
     SafeCellsOption,
     examples,
     network_on,
+    require_no_model,
 )
 from graphsys.cli.results import STDOUT, FormatOption, check_target, write_result
 
@@ -46,6 +48,7 @@ def predict(
     known_splits: str | None = None,
     format_: FormatOption = None,
     memory: LimitOption = None,
+    model: ModelOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     safe_cells: SafeCellsOption = False,
@@ -87,6 +90,8 @@ def predict(
     check_target(out, format_, overwrite=overwrite, as_json=json)
     target = _Target(out, format_, overwrite, json)
     is_network = is_gnn_run(run)
+    if not is_network:
+        require_no_model(model)
     chosen = None if graph is None else open_graph(graph)
     if is_network and top_k is not None:
         _recommend(
@@ -96,6 +101,7 @@ def predict(
             nodes,
             relation,
             memory,
+            model,
             cluster,
             top_k,
             _KnownAnswers(known or "drop", known_splits),
@@ -105,7 +111,7 @@ def predict(
             raise ConfigError(
                 f"--known-splits {known_splits} is about answers; ask for them with --top-k"
             )
-        _predict_nodes(run, chosen, target, nodes, relation, memory, cluster, known)
+        _predict_nodes(run, chosen, target, nodes, relation, memory, model, cluster, known)
     elif cluster is not None:
         raise ConfigError(
             f"--cluster: {run} is a run of embeddings, whose questions one machine answers "
@@ -213,6 +219,7 @@ def _recommend(
     nodes: Path | None,
     relation: str | None,
     memory: str | None,
+    model: str | None,
     cluster: str | None,
     k: int,
     known: _KnownAnswers,
@@ -225,8 +232,7 @@ def _recommend(
     begin = time.monotonic()
     chosen = None if nodes is None else read_nodes(nodes)
     progress = open_progress()
-    with network_on(cluster, run, graph, memory=memory) as (opened, told):
-        opened = gnn.open_run(opened, graph=graph, memory=memory)
+    with network_on(cluster, run, graph, memory=memory, model=model) as (opened, told):
         told["known_splits"] = known.told(opened.graph)
         found = gnn.recommend(
             opened,
@@ -256,6 +262,7 @@ def _predict_nodes(
     nodes: Path | None,
     relation: str | None,
     memory: str | None,
+    model: str | None,
     cluster: str | None,
     known: str | None,
 ) -> None:
@@ -270,7 +277,7 @@ def _predict_nodes(
     begin = time.monotonic()
     progress = open_progress()
     chosen = None if nodes is None else read_nodes(nodes)
-    with network_on(cluster, run, graph, memory=memory) as (opened, told):
+    with network_on(cluster, run, graph, memory=memory, model=model) as (opened, told):
         found = gnn.predict(
             opened,
             chosen,

@@ -1,12 +1,28 @@
-"""Plug-ins by name: in-tree through a decorator, third-party through entry points."""
+"""Plug-ins by name: in-tree through a decorator, third-party through entry points.
 
+A user's own come from a file, ``my_program.py:MyProgram``.
+"""
+
+import hashlib
 import importlib
+import importlib.util
+import sys
 import warnings
 from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from graphsys.core.errors import unknown_name
+from graphsys.core.errors import (
+    MODULE_PREFIX,
+    CompileError,
+    ConfigError,
+    cut_list,
+    told_with_place,
+    unknown_name,
+    user_place,
+)
 
 T = TypeVar("T")
 
@@ -128,3 +144,71 @@ class SpecRegistry(Registry[S]):
     def add(self, spec: S) -> S:
         """Register a spec under its name, which is given once."""
         return self.register(spec.name)(spec)
+
+
+def file_and_name(place: str) -> tuple[Path, str]:
+    """Return the file and the name of ``file.py:Name``; "" where none is given.
+
+    Examples:
+        >>> file_and_name("my.py:Net")
+        (PosixPath('my.py'), 'Net')
+    """
+    name, _, wanted = place.partition(".py:")
+    return Path(name + ".py" if wanted else place.removesuffix(":")), wanted
+
+
+def load_from_file(
+    place: str,
+    is_wanted: Callable[[Any], bool],
+    *,
+    kind: str = "class",
+    kinds: str,
+    source: bytes | None = None,
+) -> Any:
+    """Run a Python file and return what it has under a name.
+
+    Args:
+        place: ``file.py:Name``; the name may be left out where only one object of the
+            file's own is wanted.
+        is_wanted: Tells whether an object is of the kind.
+        kind: What one is called, for messages.
+        kinds: What those of the file are called, for messages.
+        source: The file's bytes, where they have been read; else they are now.
+
+    Raises:
+        ConfigError: There is no such file or name.
+        CompileError: The file has an error; the message has its line.
+    """
+    path, wanted = file_and_name(place)
+    if not path.is_file():
+        raise ConfigError(f"{path}: there is no such file")
+    module_name = MODULE_PREFIX + hashlib.sha256(str(path.resolve()).encode()).hexdigest()
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        raise ConfigError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        # not by the loader, which may take compiled code that lies beside the file
+        read = path.read_bytes() if source is None else source
+        exec(spec.loader.source_to_code(read, str(spec.origin)), vars(module))
+    except SyntaxError as err:
+        raise CompileError(f"{path}:{err.lineno}: {err.msg}") from err
+    except Exception as err:
+        where = user_place(err) or str(path)
+        raise CompileError(told_with_place(err, where)) from err
+    own = {
+        key: value
+        for key, value in vars(module).items()
+        if is_wanted(value)
+        and (not isinstance(value, type) or value.__module__ == module_name)
+    }
+    if not wanted and len(own) == 1:
+        return next(iter(own.values()))
+    if wanted not in own:
+        found = cut_list(sorted(own)) or "none"
+        problem = (
+            f"has no {kind} {wanted!r}" if wanted else f"needs a {kind}: file.py:Class"
+        )
+        raise ConfigError(f"{path} {problem}; its {kinds} are: {found}")
+    return own[wanted]

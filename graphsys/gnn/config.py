@@ -9,8 +9,9 @@ from graphsys.core.config import Checked, option
 from graphsys.core.threads import num_cores
 from graphsys.gnn import part_specs
 from graphsys.gnn.config_checks import check_together
-from graphsys.gnn.model_spec import GROUP, model_names, spec_of
+from graphsys.gnn.model_spec import GROUP, is_file, model_names, spec_of
 from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
+from graphsys.gnn.user_models import load_named, require_word_for
 from graphsys.training.config import ConfigLoader
 from graphsys.training.learning_rate import Schedule
 
@@ -102,8 +103,8 @@ class GnnConfig(Checked):
     )
     # the network
     model: str = option(
-        "sage", "Layers of the network.", group="Model", choices=model_names,
-        plugins=GROUP,
+        "sage", "Layers of the network; or a user's own, my_model.py:Net.",
+        group="Model", choices=model_names, plugins=GROUP, takes_files=True,
     )
     dim: int = option(
         64, "Features of a hidden row, all heads together.", minimum=1, group="Model"
@@ -493,6 +494,8 @@ class GnnConfig(Checked):
             UnknownNameError: There is not what a field names.
             ConfigError: Fields that contradict each other.
         """
+        if is_file(self.model):
+            object.__setattr__(self, "model", load_named(self.model))
         spec_of(self.model)
         for registry, name in (
             (TASKS, self.task),
@@ -553,6 +556,8 @@ def num_threads(config: GnnConfig, num_edges: int) -> int:
     return max(num_cores() // max(int(told), 1), 1) if told.isdigit() else num_cores()
 
 
-_LOADER = ConfigLoader(GnnConfig, Path(__file__).parent / "presets")
+_LOADER = ConfigLoader(
+    GnnConfig, Path(__file__).parent / "presets", check_run=require_word_for
+)
 preset_names = _LOADER.preset_names
 load_config = _LOADER.load

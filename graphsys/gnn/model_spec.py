@@ -2,15 +2,18 @@
 
 A model of graphsys or of a third party is one file: its layer, and a :class:`ModelSpec`
 that says how it is made and what it needs. Third parties give theirs as an entry point of
-the group ``graphsys.models``; see README.md, "A model of one's own".
+the group ``graphsys.models``, users by its place, ``my_model.py:Net``. Of both a class of
+``torch.nn.Module`` is enough, which is a layer; see README.md, "A model of one's own".
 """
 
+import hashlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from graphsys.core.errors import ConfigError
-from graphsys.core.registry import SpecRegistry
+from graphsys.core.errors import CompileError, ConfigError, told_with_place, user_place
+from graphsys.core.registry import Registry, file_and_name, load_from_file
 
 GROUP: Final = "graphsys.models"
 _FILES: Final = {
@@ -124,12 +127,201 @@ class ModelSpec:
             )
 
 
-models = SpecRegistry(
-    "model",
-    GROUP,
-    ModelSpec,
-    modules={name: f"graphsys.gnn.models.{file}" for name, file in _FILES.items()},
-)
+def spec_of_module(name: str, cls: type) -> ModelSpec:
+    """Return the model whose layers are modules of a class.
+
+    Args:
+        name: What messages call it.
+        cls: The class of ``torch.nn.Module``. A layer is made as ``cls(num_in, num_out)``
+            and called with ``(rows, x_src, x_dst)``: where messages go
+            (:class:`graphsys.gnn.SparseRows`), rows of all sources, float32
+            ``[rows.num_src, num_in]``, and of the nodes themselves
+            ``[rows.num_dst, num_in]``. It returns new ones ``[rows.num_dst, num_out]``.
+    """
+    place = _place_of(cls)
+
+    def make(config: Any, num_in: int, num_out: int, is_last: bool) -> Any:
+        try:
+            layer = cls(num_in, num_out)
+        except Exception as err:
+            text = told_with_place(err, user_place(err) or place)
+            raise CompileError(
+                f"{text} (a layer is made as {cls.__name__}({num_in}, {num_out}): the "
+                "features of its input and of its output)"
+            ) from err
+        _require_callable(layer, place)
+        layer.register_forward_hook(_CheckedRows(name, place, num_out))
+        return layer
+
+    return ModelSpec(name=name, make_layer=make)
+
+
+def _require_callable(layer: Any, place: str) -> None:
+    """Check that a layer takes what it is called with, and has its parameters.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    from torch import nn
+
+    try:
+        inspect.signature(layer.forward).bind(None, None, None)
+        is_own = type(layer).forward is not nn.Module.forward
+    except TypeError:
+        is_own = False
+    if not is_own:
+        raise ConfigError(
+            f"{place}: forward of {type(layer).__name__} cannot be called as a layer; "
+            "expected forward(self, rows, x_src, x_dst): where messages go, the rows of "
+            "their sources and of the nodes themselves"
+        )
+    lazy = [name for name, it in layer.named_parameters() if nn.parameter.is_lazy(it)]
+    if lazy:
+        raise ConfigError(
+            f"{place}: parameter {lazy[0]} of {type(layer).__name__} has no shape yet; "
+            "expected no Lazy modules: __init__(self, num_in, num_out) is told all sizes"
+        )
+
+
+class _CheckedRows:
+    """Refuses what a layer returns, if it is no row for each node.
+
+    Args:
+        name: Of the model.
+        place: File and line of its class.
+        num_out: Features that a row is to have.
+    """
+
+    def __init__(self, name: str, place: str, num_out: int) -> None:
+        self._name, self._place, self._num_out = name, place, num_out
+
+    def __call__(self, layer: Any, given: Any, found: Any) -> None:
+        """Look at the output of a layer, which was given ``(rows, x_src, x_dst)``."""
+        import torch
+
+        expected = (int(given[0].num_dst), self._num_out)
+        is_tensor = isinstance(found, torch.Tensor)
+        if is_tensor and tuple(found.shape) == expected and found.is_floating_point():
+            return
+        got = f"{list(found.shape)} of {found.dtype}" if is_tensor else type(found).__name__
+        raise ConfigError(
+            f"{self._place}: forward returned {got}, expected a float tensor "
+            f"[{expected[0]}, {expected[1]}]: a row of num_out features for each of "
+            "rows.num_dst nodes"
+        )
+
+
+def _place_of(cls: type) -> str:
+    """Return file and line at which a class begins, or its forward."""
+    found = vars(cls).get("forward", cls)
+    try:
+        file = inspect.getsourcefile(found) or inspect.getfile(found)
+        return f"{file}:{inspect.getsourcelines(found)[1]}"
+    except (OSError, TypeError):
+        return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def is_file(model: str) -> bool:
+    """Tell whether a model is named by its file.
+
+    Examples:
+        >>> is_file("my.py:Net"), is_file("my.py"), is_file("sage")
+        (True, True, False)
+    """
+    return ".py:" in model or model.endswith(".py")
+
+
+def checksum_of(source: bytes) -> str:
+    """Return the checksum of a file that is to be executed, which nobody can forge."""
+    return f"sha256:{hashlib.sha256(source).hexdigest()}"
+
+
+def _is_module(value: Any) -> bool:
+    from torch import nn
+
+    return isinstance(value, type) and issubclass(value, nn.Module)
+
+
+def _adapted(found: Any) -> ModelSpec:
+    """Return what an entry point gives as a model.
+
+    Raises:
+        TypeError: It gives none.
+    """
+    if isinstance(found, ModelSpec):
+        return found
+    if _is_module(found):
+        return spec_of_module(found.__name__, found)
+    kind = found.__name__ if isinstance(found, type) else type(found).__name__
+    raise TypeError(f"expected a ModelSpec or a class of torch.nn.Module, got {kind}")
+
+
+class ModelRegistry(Registry[ModelSpec]):
+    """The models by name, and those that were loaded from users' files by their place."""
+
+    def __init__(self) -> None:
+        files = {name: f"graphsys.gnn.models.{file}" for name, file in _FILES.items()}
+        super().__init__("model", GROUP, adapt=_adapted, modules=files)
+        self._loaded: dict[str, tuple[str, ModelSpec]] = {}
+
+    def get(self, name: str) -> ModelSpec:
+        """Return a model; one of a file that another process has named is loaded.
+
+        Raises:
+            UnknownNameError: There is none; the message lists the known names.
+            ConfigError: There is no such file, or no such class in it.
+            CompileError: The file has an error; the message has its line.
+        """
+        if not is_file(name):
+            return super().get(name)
+        if name not in self._loaded:
+            self.load(name)
+        return self._loaded[name][1]
+
+    def add(self, spec: ModelSpec) -> ModelSpec:
+        """Register a model under its name, which is given once."""
+        return self.register(spec.name)(spec)
+
+    def load(self, place: str) -> tuple[str, str]:
+        """Run the file of a user's model, unless it has not changed since it was run.
+
+        Args:
+            place: ``my_model.py:Net``: a class of ``torch.nn.Module``, or a
+                :class:`ModelSpec`. A relative path is taken from the working directory.
+
+        Returns:
+            The same with the whole path, by which :meth:`get` knows it, and the checksum
+            of the file.
+
+        Raises:
+            ConfigError: There is no such file, or no such class in it.
+            CompileError: The file has an error; the message has its line.
+        """
+        path, name = file_and_name(place)
+        if not path.is_file():
+            raise ConfigError(f"{path}: there is no such file")
+        source = path.read_bytes()
+        seen, place = checksum_of(source), f"{path.resolve()}:{name}"
+        if name and seen == self.digest_of(place):
+            return place, seen
+        found = load_from_file(
+            place,
+            lambda it: isinstance(it, ModelSpec) or _is_module(it),
+            kinds="models",
+            source=source,
+        )
+        if not name:
+            place += found.__name__ if isinstance(found, type) else found.name
+        spec = found if isinstance(found, ModelSpec) else spec_of_module(place, found)
+        self._loaded[place] = seen, spec
+        return place, seen
+
+    def digest_of(self, name: str) -> str:
+        """Return the checksum of the file that a model was loaded from; "" of others."""
+        return self._loaded[name][0] if name in self._loaded else ""
+
+
+models = ModelRegistry()
 register = models.add
 spec_of = models.get
 model_names = models.names

@@ -8,10 +8,13 @@ from typing import Any
 import torch
 
 from graphsys.core.checksums import digest, file_digest
-from graphsys.core.errors import CorruptStoreError
+from graphsys.core.config import from_mapping, load_toml
+from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_embedding import StoredEmbedding
 from graphsys.gnn.data.disk_rows import is_written_again
+from graphsys.gnn.model_spec import is_file
+from graphsys.gnn.user_models import require_word_for
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
 from graphsys.storage.runs.run_pins import remove_replaced, remove_unlisted
@@ -30,6 +33,7 @@ class GnnRunState:
         num_out: Features of the network's output.
         classes: Names of the classes, where nodes are classified.
         units: Mean and deviation of the labels, where they are numbers.
+        model_digest: Checksum of the file of a user's own model.
         epoch: Epochs completed.
         batch: Batches of the current epoch completed.
         serial: The last number given to a file; no name is ever given twice.
@@ -57,6 +61,7 @@ class GnnRunState:
     num_out: int = 0
     classes: list[Any] = field(default_factory=list)
     units: list[float] = field(default_factory=list)
+    model_digest: str = ""
     epoch: int = 0
     batch: int = 0
     serial: int = 0
@@ -81,9 +86,28 @@ def read_state(path: Path) -> GnnRunState:
     return checkpoint.read_state(path, GnnRunState, "run", "graphsys train gnn", kind=GNN)
 
 
-def read_config(path: Path) -> GnnConfig:
-    """Return the settings that a run was trained with."""
-    return checkpoint.read_config(path, GnnConfig)
+def read_config(path: Path, model: str | None = None) -> GnnConfig:
+    """Return the settings that a run was trained with.
+
+    Args:
+        path: The run's folder.
+        model: The place of the run's model, ``my_model.py:Net``, on the user's word; None:
+            where the run says, if the user has named that before.
+
+    Raises:
+        ConfigError: The model's file is not to be executed, or the run has none.
+    """
+    settings = load_toml(path / CONFIG_NAME)
+    if model is None:
+        require_word_for(path, settings)
+    elif not (is_file(model) and is_file(str(settings.get("model", "")))):
+        raise ConfigError(
+            f"model: got {model}, but the run {path} has the model "
+            f"{settings.get('model')}, and none of a file; leave it out"
+        )
+    else:
+        settings["model"] = model
+    return from_mapping(GnnConfig, settings, where=str(path / CONFIG_NAME))
 
 
 def begin(path: Path, config: GnnConfig, state: GnnRunState) -> None:

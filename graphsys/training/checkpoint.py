@@ -76,9 +76,15 @@ def changed_settings(path: Path, config: Any) -> list[str]:
     Raises:
         ConfigError: A setting that no resume may change; the message says which may be.
     """
-    own = to_mapping(read_config(path, type(config)))
-    changes = difference(own, to_mapping(config))
+    own, new = load_toml(path / CONFIG_NAME), to_mapping(config)
+    # a user's file that the run names is not executed only to compare its place
+    files = [it.name for it in fields(config) if it.metadata.get("takes_files")]
+    placed = {name: own[name] for name in files if ".py" in str(own.get(name, ""))}
+    own |= {name: new[name] for name in placed}
+    built = from_mapping(type(config), own, where=str(path / CONFIG_NAME))
+    changes = difference(to_mapping(built) | placed, new)
     free = [it.name for it in fields(config) if it.metadata.get("resumable")]
+    free += [name for name in placed if _is_same_class(placed[name], new[name])]
     fixed = [it for it in changes if it.partition(":")[0] not in free]
     if fixed:
         raise ConfigError(
@@ -86,6 +92,11 @@ def changed_settings(path: Path, config: Any) -> list[str]:
             f"its own, or train a new run (a resume may change {', '.join(free)})"
         )
     return changes
+
+
+def _is_same_class(old: str, new: str) -> bool:
+    """Tell whether two places are of files, and of a class of one name in them."""
+    return ".py" in new and old.rpartition(":")[2] == new.rpartition(":")[2]
 
 
 def require_epochs(path: Path, config: Any, epoch: int, step: int) -> None:

@@ -1,6 +1,6 @@
 """Settings of a training from a preset or a file, with overrides on top."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -45,6 +45,8 @@ class ConfigLoader(Generic[T]):
         folder: Folder of its presets.
         replaces: By key, others that an override of it replaces: what the preset or file
             says of those is dropped, then.
+        check_run: Called with a run's folder and those of its settings that are not
+            overridden; raises where they are not to be taken over.
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class ConfigLoader(Generic[T]):
         cls: type[T],
         folder: Path,
         replaces: Mapping[str, Iterable[str]] | None = None,
+        check_run: Callable[[Path, Mapping[str, Any]], None] | None = None,
     ) -> None:
         self._cls, self._folder, self._replaces = cls, folder, dict(replaces or {})
+        self._check_run = check_run
 
     def preset_names(self) -> list[str]:
         """Return the names of the presets, sorted."""
@@ -87,6 +91,10 @@ class ConfigLoader(Generic[T]):
         for text in notes if is_of_a_run else [*old, *notes]:
             note(f"{where}: {text}; the old name is still read")
         merged = apply_overrides(given, settings)
+        if is_of_a_run and self._check_run is not None:
+            own = apply_overrides({}, settings)
+            kept = {key: value for key, value in given.items() if key not in own}
+            self._check_run(Path(str(file)).parent, kept)
         for key, replaced in self._replaces.items():
             if merged.get(key) and not given.get(key):
                 for name in replaced:

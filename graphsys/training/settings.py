@@ -138,7 +138,8 @@ def _kind(hint: Any, limits: Mapping[str, Any]) -> str:
     if origin in (typing.Union, types.UnionType):
         return _kind(next(a for a in arguments if a is not type(None)), limits)
     if limits.get("choices"):
-        return f"one of {', '.join(limits['choices']())}"
+        file = ", FILE.py:NAME" if limits.get("takes_files") else ""
+        return f"one of {', '.join(limits['choices']())}{file}"
     if origin is typing.Literal:
         return f"one of {', '.join(arguments)}"
     if dataclasses.is_dataclass(next(iter(arguments[-1:]), None)) or _table_of(hint)[0]:

@@ -25,7 +25,54 @@ def of_links(command: str, told_in: str, advice: str, *then: str, **given: Any) 
     return of_network(command, told_in, advice, *then, uses=("g", "links"), **given)
 
 
+OWN = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, num_in, num_out):
+        super().__init__()
+        self.own = nn.Linear(num_in, num_out)
+
+    def forward(self, rows, x_src, x_dst):
+        return self.own(x_dst)
+"""
+
+
+def of_own(command: str, advice: str, *then: str) -> Case:
+    """Return a case about a run whose model's file was renamed to ``new.py``."""
+    return of_network(
+        command,
+        "graphsys/gnn/user_models.py",
+        advice,
+        *then,
+        uses=("parted",),
+        files={"my.py": OWN},
+        before=(
+            f"train gnn parted -o own {FEW} --set model=my.py:Net",
+            "$ mv my.py new.py",
+        ),
+    )
+
+
 CASES = {
+    "a model's file for embeddings": of_network(
+        "nearest run 1 -k 1 --model my.py:Net",
+        "graphsys/cli/options.py",
+        "(--model) my.py:Net is for runs of networks; leave it out",
+        "nearest run 1 -k 1 --json",
+        uses=("g", "run"),
+    ),
+    "where a model's file is": of_own(
+        "evaluate own",
+        r"say where it is: (--model) FILE\.py:Net",
+        "evaluate own {0} new.py:Net --json",
+    ),
+    "where it is when the training goes on": of_own(
+        "train gnn parted -o own --resume --set epochs=2",
+        r"for train (--set model=)FILE\.py:Net",
+        "train gnn parted -o own --resume --set epochs=2 {0}new.py:Net --json",
+    ),
     "a device": of_network(
         f"train gnn parted -o new {FEW} --device tpu",
         "graphsys/gnn/data/device_transfer.py",

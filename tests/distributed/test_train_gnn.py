@@ -9,13 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphsys import gnn
 from graphsys.analysis.profile import profile
 from graphsys.core.errors import ConfigError, OutputExistsError, TrainingFailedError
 from graphsys.datasets import recipes
-from graphsys.distributed import Cluster, ClusterTrainReport, train_gnn
+from graphsys.distributed import Cluster, ClusterTrainReport, opened_network, train_gnn
 from graphsys.distributed.gnn.training import _identity
 from graphsys.distributed.group import raise_reason
 from graphsys.gnn import GnnConfig
@@ -35,6 +36,20 @@ SETTINGS: dict[str, Any] = {
     "dropout": 0.5,
     "checkpoint_seconds": 0.0,
 }
+OWN = """
+from torch import nn
+from graphsys.gnn import spmm
+
+
+class Net(nn.Module):
+    def __init__(self, num_in, num_out):
+        super().__init__()
+        self.own = nn.Linear(num_in, num_out)
+        self.others = nn.Linear(num_in, num_out, bias=False)
+
+    def forward(self, rows, x_src, x_dst):
+        return self.own(x_dst) + self.others(spmm(rows, x_src, reduce="mean"))
+"""
 PATIENCE_S = 300
 STOPPED_S = 2.0
 
@@ -101,6 +116,25 @@ def test_the_command_leaves_the_run_that_one_machine_does(
     assert gnn.predict(run).num_rows == 2708
     assert gnn.export(run, rows)
     assert run_cli("verify", run).returncode == 0
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_workers_train_a_users_own_model_and_compute_its_rows(
+    cora: Path, tmp_path: Path
+) -> None:
+    file, run = tmp_path / "my.py", tmp_path / "run"
+    file.write_text(OWN)
+    config = GnnConfig(**SETTINGS | {"model": f"{file}:Net", "epochs": 2, "eval_every": 1})
+    assert train_gnn(cora, config, run, cluster=TWO).epochs == 2
+    with opened_network(run, cluster=TWO) as opened:
+        assert opened.workers == 2
+        far = opened.output()
+    assert np.allclose(far, gnn.open_run(run).output(), rtol=1e-5, atol=1e-6)
+    moved = file.rename(tmp_path / "moved.py")
+    with pytest.raises(ConfigError, match="there is no such file; restore it"):
+        gnn.evaluate(run)
+    with opened_network(run, cluster=TWO, model=f"{moved}:Net") as opened:
+        assert np.allclose(far, opened.output(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow

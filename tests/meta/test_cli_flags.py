@@ -53,13 +53,14 @@ FLAGS = {
     "graphsys tune": "GRAPH --config --device --dry-run --help --json --memory --minutes "
     "--out --overwrite --resume --seed --trials",
     "graphsys evaluate": "RUN --candidates --cluster --draw --help --json --memory "
-    "--queries --seed --split",
-    "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --node-type "
-    "--relation",
+    "--model --queries --seed --split",
+    "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --model "
+    "--node-type --relation",
     "graphsys predict": "RUN --cluster --format --graph --help --json --known "
-    "--known-splits --memory --nodes --out --overwrite --relation --safe-cells --top-k",
-    "graphsys export": "RUN --cluster --help --json --memory --node-type --out --overwrite "
-    "--relation --relation-types --safe-cells",
+    "--known-splits --memory --model --nodes --out --overwrite --relation --safe-cells "
+    "--top-k",
+    "graphsys export": "RUN --cluster --help --json --memory --model --node-type --out "
+    "--overwrite --relation --relation-types --safe-cells",
     "graphsys plot": "RUN --help --json --out --overwrite",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "

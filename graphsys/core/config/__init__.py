@@ -46,6 +46,7 @@ def option(
     aliases: tuple[str, ...] = (),
     resumable: bool = False,
     values_before: Mapping[bool, str] = MappingProxyType({}),
+    takes_files: bool = False,
 ) -> Any:
     """Declare a field: its default, its help text and the limits of its value.
 
@@ -62,6 +63,7 @@ def option(
         aliases: Names that it had before; files with them are still read.
         resumable: Whether what goes on may have another value than what was begun.
         values_before: What it says today for the truth values that it had before.
+        takes_files: Whether a choice of a user's own may be named by its Python file.
     """
     metadata = {
         "help": help,
@@ -75,6 +77,7 @@ def option(
         "aliases": aliases,
         "resumable": resumable,
         "values_before": values_before,
+        "takes_files": takes_files,
     }
     if isinstance(default, dict):
         return dataclasses.field(

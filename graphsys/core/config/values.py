@@ -134,6 +134,8 @@ def _convert(
         known = tuple(listed()) if listed else arguments
         if isinstance(value, bool):
             value = limits.get("values_before", {}).get(value, value)
+        if limits.get("takes_files") and isinstance(value, str) and ".py" in value:
+            return value
         if value not in known:
             close = difflib.get_close_matches(str(value), known, n=1)
             more = f"; did you mean {close[0]!r}?" if close else ""

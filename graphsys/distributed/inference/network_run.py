@@ -7,7 +7,7 @@ machine, and rows of the layer before are read from files that all workers see.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,8 @@ class NetworkShard:
     def run(self) -> OpenedRun:
         """The run."""
         if self._run is None:
-            run = OpenedRun(self._work.path, graph=GraphReader(self._work.graph))
+            work = self._work
+            run = OpenedRun(work.path, graph=GraphReader(work.graph), model=work.model)
             require_checkpoint(self._work, run.path, run.state)
             self._run = run
         return self._run
@@ -243,6 +244,7 @@ class NetworkRun(OpenedRun):
     Args:
         path: The run's folder, which all machines see.
         graph: As of :class:`~graphsys.gnn.inference.trained_model.OpenedRun`.
+        model: As there.
 
     Attributes:
         shards: The workers.
@@ -354,7 +356,11 @@ class NetworkRun(OpenedRun):
 
 @contextmanager
 def opened_network(
-    run: str | Path, *, cluster: Cluster, graph: GraphLike | None = None
+    run: str | Path,
+    *,
+    cluster: Cluster,
+    graph: GraphLike | None = None,
+    model: str | None = None,
 ) -> Iterator[NetworkRun]:
     """Open a network's run on a cluster, for all of :mod:`graphsys.gnn` that takes one.
 
@@ -365,6 +371,8 @@ def opened_network(
         run: The run's folder, which all machines see, or its location.
         cluster: Where.
         graph: The graph trained on, if it is not where it was, or another.
+        model: As of :class:`~graphsys.gnn.inference.trained_model.OpenedRun`; all machines
+            see the file.
 
     Yields:
         The run, until the context ends.
@@ -374,10 +382,12 @@ def opened_network(
         ClusterError: Nothing answers, or a worker is lost again and again.
     """
     given = None if graph is None else stored_graph(graph)
-    opened = NetworkRun(run, graph=given)
+    opened = NetworkRun(run, graph=given, model=model)
     refuse_views(opened.graph)
     _refuse(opened)
     work = work_of(opened.path, opened.graph.path, opened.state, cluster)
+    if opened.state.model_digest:
+        work = replace(work, model=opened.config.model)
     most = sum(map(opened.graph.num_nodes_of, opened.graph.node_types)) // _NODES + 1
     with started(cluster, NetworkShard, [work], lambda: most) as shards:
         opened.shards = shards

@@ -112,12 +112,14 @@ class RunWork:
         graph: Folder of the graph it was trained on.
         checkpoint: What tells its last checkpoint from others.
         threads: Of a worker.
+        model: Where the file of its own model is, if it has one.
     """
 
     path: str
     graph: str
     checkpoint: str
     threads: int
+    model: str | None = None
 
 
 def work_of(

@@ -52,6 +52,8 @@ class OpenedRun:
             say.
         device: Where the network computes, ``cpu`` or ``cuda``.
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes.
+        model: Where the file of a run's own model is, ``my_model.py:Net``; needed where
+            the user has not trained with it here, for it is executed.
 
     Attributes:
         budget: The same in bytes, None where there is none.
@@ -69,11 +71,12 @@ class OpenedRun:
         graph: GraphLike | None = None,
         device: str = "cpu",
         memory: int | str | None = None,
+        model: str | None = None,
     ) -> None:
         self.path, self.budget = local_run(path), stated_budget(memory)
         (self.state, self.config), self.pin = pinned(
             self.path,
-            lambda: (runs.read_state(self.path), runs.read_config(self.path)),
+            lambda: (runs.read_state(self.path), runs.read_config(self.path, model)),
             self,
         )
         run_folder.check_files(self.path, self.state.files, self.state.checksums)
@@ -237,8 +240,9 @@ def open_run(
     graph: GraphLike | None = None,
     device: str = "cpu",
     memory: int | str | None = None,
+    model: str | None = None,
 ) -> OpenedRun:
     """Open a run for use, unless it is open; see :class:`OpenedRun`."""
     if isinstance(run, OpenedRun):
         return run
-    return OpenedRun(run, graph=graph, device=device, memory=memory)
+    return OpenedRun(run, graph=graph, device=device, memory=memory, model=model)

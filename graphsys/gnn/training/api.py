@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from graphsys.core.caller_warnings import note
+from graphsys.core.config import load_toml
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
 from graphsys.core.progress import IN_NOTEBOOKS, Progress
@@ -25,7 +26,7 @@ from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
 from graphsys.gnn.data.graph_batches import GraphBatches
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.owners import Owners
-from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.model_spec import is_file, models, spec_of
 from graphsys.gnn.models.graph_network import GraphNetwork
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.models.network import Network
@@ -304,6 +305,11 @@ def _require_weights(network: Model, features: InputFeatures) -> None:
     has_rows = any(name in network.stored for name in features.shapes)
     if network.config.is_of_events or has_rows or any(True for _ in network.parameters()):
         return
+    if is_file(network.config.model):
+        raise ConfigError(
+            f"model {network.config.model} has nothing to learn: its layers have no "
+            "parameters; make some in __init__, torch.nn.Linear or torch.nn.Parameter"
+        )
     raise ConfigError(
         f"model {network.config.model} learns the rows of nodes without features and "
         "nothing else, and all nodes have features: set model=sage, which learns of those"
@@ -366,12 +372,14 @@ def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRun
             runs.remove_superseded(path, state)
         if context.on_commit is not None:  # who died may have given numbers nobody knows of
             state.serial = max(state.serial, time.time_ns() // 1_000_000)
+        state.model_digest = models.digest_of(config.model)
         return state
     state = runs.GnnRunState(
         graph=run_folder.describe_graph(graph),
         num_out=context.task.num_out,
         classes=list(context.task.classes),
         units=list(context.task.units),
+        model_digest=models.digest_of(config.model),
     )
     if not context.task.process_group.rank:
         runs.begin(path, config, state)
@@ -402,7 +410,7 @@ def state_to_go_on_from(path: Path, config: GnnConfig) -> runs.GnnRunState:
             f"its best (patience {config.patience}); to train more, also give a larger one "
             "or --set patience=0"
         )
-    before = runs.read_config(path).epochs
+    before = int(load_toml(path / run_folder.CONFIG_NAME).get("epochs", config.epochs))
     checkpoint.note_rates(config, before)
     if config.sparsity and config.epochs != before:
         note(

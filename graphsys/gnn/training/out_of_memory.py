@@ -1,14 +1,19 @@
-"""What to do when memory, or a device's, is too small for a batch."""
+"""What to do when a batch cannot be trained: memory, or a device's, is too small."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-from graphsys.core.errors import BudgetError
+from graphsys.core.errors import (
+    BudgetError,
+    TrainingFailedError,
+    told_with_place,
+    user_place,
+)
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.loader import Batch
-from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.model_spec import is_file, spec_of
 
 
 @contextmanager
@@ -17,12 +22,18 @@ def explained(config: GnnConfig, batch: Batch) -> Iterator[None]:
 
     Raises:
         BudgetError: It is too small.
+        TrainingFailedError: The gradients of a user's own model cannot be computed.
     """
     try:
         yield
     except (RuntimeError, MemoryError) as err:
         is_of_memory = isinstance(err, MemoryError | torch.OutOfMemoryError)
         if not is_of_memory and "can't allocate memory" not in str(err):
+            if is_file(config.model) and user_place(err) is None:  # no line of theirs ran
+                text = f"its gradients cannot be computed: {err}"
+                raise TrainingFailedError(
+                    told_with_place(TrainingFailedError(text), config.model)
+                ) from err
             raise
         raise BudgetError(_smaller(config, batch)) from err
 

@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.model_spec import ModelSpec, model_names, models, register, spec_of
 from tests.conftest import ROOT
-from tests.packages import install, run
+from tests.packages import describe, install, run
 
 OURS = [
     "diffpool",
@@ -66,7 +66,9 @@ def test_a_model_that_there_is_not_is_answered_with_the_nearest() -> None:
         GnnConfig(model="sagee")
     adapt = models._adapt
     assert adapt is not None
-    with pytest.raises(TypeError, match="expected a ModelSpec, got int"):
+    with pytest.raises(
+        TypeError, match=r"expected a ModelSpec or a class of torch\.nn\.Module, got int"
+    ):
         adapt(3)
 
 
@@ -91,3 +93,12 @@ def test_a_model_outside_the_package_trains_evaluates_and_predicts(site: Path) -
     assert "difference" in run(site, "train", "gnn", "--settings")
     resumed = run(site, *command, "--resume")
     assert json.loads(resumed)["epochs"] == 3
+
+
+def test_an_entry_point_may_be_the_class_alone(site: Path) -> None:
+    points = {"graphsys.models": {"alone": "my_model:Difference"}}
+    describe(site, "my-other-model", points)
+    run(site, "dataset", "build", "planted", "-o", "other", "--json")
+    settings = ["--set", "model=alone", "--set", "epochs=1", "--set", "dim=16"]
+    run(site, "train", "gnn", "other", "-o", "alone", *settings)
+    assert json.loads(run(site, "evaluate", "alone", "--json"))["metrics"]["accuracy"] > 0
