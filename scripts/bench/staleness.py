@@ -76,6 +76,10 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "kill_ingest": _INGEST,
     "kill_training": _EMBEDDING,
     "memory_rule": ("graphsys/engine", *_INGEST),
+    "leiden": (
+        "graphsys/engine/algorithms/leiden.py",
+        "graphsys/kernels/cpu/algorithms/leiden",
+    ),
     "low_memory": _GNN,
     "mining": _MINING,
     "mixture": _GNN,
