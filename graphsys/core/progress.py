@@ -1,6 +1,12 @@
 """How long work tells how far it is; the command line draws it, a library is silent."""
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+
 from graphsys.core.notebook.progress_line import ProgressLine, cell_number
+
+_FIGURES: ContextVar[dict[str, float] | None] = ContextVar("figures", default=None)
 
 
 class Progress:
@@ -62,3 +68,24 @@ class NotebookProgress(Progress):
 SILENT = Progress()
 IN_NOTEBOOKS: Progress = NotebookProgress()
 """What long work takes that was given no other: silent but in notebooks."""
+
+
+@contextlib.contextmanager
+def collected_figures() -> Iterator[dict[str, float]]:
+    """Collect what :func:`tell_figures` is told in a block, the last of each name."""
+    figures: dict[str, float] = {}
+    token = _FIGURES.set(figures)
+    try:
+        yield figures
+    finally:
+        _FIGURES.reset(token)
+
+
+def tell_figures(**figures: float) -> None:
+    """Say how far work is that knows of no :class:`Progress` (``level=3``).
+
+    Whoever runs it and has one shows them with its next step; else nobody does.
+    """
+    found = _FIGURES.get()
+    if found is not None:
+        found.update(figures)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.events import observing_seconds
-from graphsys.core.progress import IN_NOTEBOOKS, Progress
+from graphsys.core.progress import IN_NOTEBOOKS, Progress, collected_figures
 from graphsys.core.threads import num_cores
 from graphsys.engine.execute.budget import (
     MemoryPlan,
@@ -70,7 +70,8 @@ class NativeRun:
         """Run it; the time to compile its kernels is told apart.
 
         Args:
-            progress: Told every some seconds that it still runs: kernels tell nothing.
+            progress: Told every some seconds that it still runs, and how far it is where
+                the algorithm says so.
         """
         topology = placed(self.choice, self.topology)
         pa.array([0])  # with its first array pyarrow loads pandas, where it is installed
@@ -110,7 +111,7 @@ class NativeRun:
 
 @contextlib.contextmanager
 def _ticking(progress: Progress, name: str) -> Iterator[None]:
-    """Tell of the seconds that a block has taken so far, while it goes on."""
+    """Tell of the seconds that a block has taken so far, and how far it says it is."""
     if not progress.is_heard:
         yield
         return
@@ -118,17 +119,18 @@ def _ticking(progress: Progress, name: str) -> Iterator[None]:
 
     def tick() -> None:
         while not is_over.wait(_TICK_S):
-            progress.advance(0, seconds=time.monotonic() - began)
+            progress.advance(0, seconds=time.monotonic() - began, **figures.copy())
 
     progress.stage(name)
-    ticker = threading.Thread(target=tick, daemon=True, name="graphsys-ticker")
-    ticker.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        ticker.join()
-        progress.close()
+    with collected_figures() as figures:
+        ticker = threading.Thread(target=tick, daemon=True, name="graphsys-ticker")
+        ticker.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            ticker.join()
+            progress.close()
 
 
 def prepare_native(
@@ -173,11 +175,13 @@ def prepare_native(
         raise too_small(f"{name} on {size}", needs, budget)
     unites = rows.entries + need.entries > 0
     index_bytes = _index_bytes(topology, need)
+    copies = unites and (rows.entries > 0 or not need.beside)
     texts = row_texts(
         index_bytes,
-        is_mapped=index_bytes > 0 and not unites,
+        is_mapped=index_bytes > 0 and not copies,
         unites=unites,
-        why=_why_copied(topology, need) if unites else "",
+        why=_why_copied(topology, need) if copies else "",
+        beside=need.beside,
     )
     choice = MemoryPlan(
         mode=mode,

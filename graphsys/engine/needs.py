@@ -29,6 +29,7 @@ class Need:
         entries: Bytes of arrays of all entries, which a scratch file may hold.
         copies: Why it copies the rows that it reads, for people; empty where it reads them
             in place.
+        beside: What the arrays of entries are, for people, where it reads rows in place.
         kernels: Module of ``engine/algorithms`` whose kernels it calls, where not its own.
         variant: What tells the kernels that it calls from those of other runs.
     """
@@ -40,6 +41,7 @@ class Need:
     bytes: float = 0
     entries: float = 0
     copies: str = ""
+    beside: str = ""
     kernels: str = ""
     variant: str = ""
 

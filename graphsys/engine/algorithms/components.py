@@ -89,7 +89,7 @@ def find_roots(
     """
     parent = np.empty(out.num_nodes, dtype=out.indices.dtype)
     second = np.empty_like(parent)
-    even = _even_chunks(out.num_nodes)
+    even = even_chunks(out.num_nodes)
     # Afforest: two neighbors of each node join most of the graph; whoever is in its
     # largest component after that need not look at the rest of its edges
     team.run(
@@ -145,13 +145,14 @@ def smallest_of(
     if rank is None or by_rank is None:
         return root
     least = rank.copy()
-    even = _even_chunks(len(root))
+    even = even_chunks(len(root))
     team.run(kernels.least_ranks, even, _counter(), root, rank, least)
     chosen: npt.NDArray[Any] = by_rank[least[root]]
     return chosen
 
 
-def _even_chunks(num_nodes: int) -> npt.NDArray[np.int64]:
+def even_chunks(num_nodes: int) -> npt.NDArray[np.int64]:
+    """Return bounds of 64 chunks of as many nodes each."""
     return np.unique(np.linspace(0, num_nodes, 65).astype(np.int64))
 
 

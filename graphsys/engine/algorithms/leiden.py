@@ -1,13 +1,17 @@
 """Communities by Leiden: modularity, with the guarantee that communities are connected."""
 
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.progress import tell_figures
 from graphsys.core.rng import generator
+from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms.algorithm import (
     Example,
     GraphLike,
@@ -18,34 +22,52 @@ from graphsys.engine.algorithms.arguments import (
     refuse_weight,
     require,
     require_count,
-    rows_by_rank,
-    weight_of,
 )
-from graphsys.engine.needs import BY_ID, Facts, Need
+from graphsys.engine.algorithms.components import even_chunks
+from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr, csr_from_edges
-from graphsys.kernels.cpu.algorithms.communities import (
-    fold_graph,
-    modularity,
-    number_communities,
-)
-from graphsys.kernels.cpu.algorithms.leiden import move_nodes, refine_communities
-from graphsys.kernels.cpu.algorithms.pagerank import sum_rows
+from graphsys.graph.csr import Allocate, Csr, read_only
+from graphsys.kernels.cpu.algorithms.components import compress
+from graphsys.kernels.cpu.algorithms.leiden import folding, moves, refinement
+from graphsys.kernels.cpu.algorithms.leiden import rows as sums
+from graphsys.kernels.cpu.algorithms.leiden.rows import LevelRows
+from graphsys.kernels.cpu.barrier import MEETING_SIZE
+
+if TYPE_CHECKING:
+    from graphsys.engine.united_rows import Direction
 
 _ROUNDING = 1e-13
-Rows = tuple[
-    npt.NDArray[np.int64],
-    npt.NDArray[Any],
-    npt.NDArray[np.float64],
-    npt.NDArray[np.float64],
-]
+_FEW = 4096
+"""So many nodes, or fewer, move one by one."""
+_FEW_ENTRIES = 1 << 19
+"""Levels of fewer entries one thread does sooner than several that wait for each other."""
+_MOST_WAITING = 4 * _FEW
+_MOST_ROUNDS = 40
+"""Rounds in which many nodes move at once; the nodes that are left move one by one."""
+_CHUNK = 4096
+_SUM_BITS = 51
+_AT_A_TIME = 1 << 20
+_REFINEMENTS = 2
+"""Tries of a node to join a part; in the first its best one may be of its own sub-round."""
+Array = npt.NDArray[Any]
 
 
 def _leiden(facts: Facts) -> Need:
-    entries = facts.edges * (2 if facts.topology.is_directed else 1)
-    total = 80 * facts.nodes + 40 * entries
-    return Need(rows=("out",), bytes=total, copies=BY_ID)
+    weighted = bool(facts.options.get("weighted"))
+    # two folded levels are there at once, neither with more entries than the graph
+    per_entry = 2 * (4 + 4)
+    own, level, node = 20, 28, 51  # of the graph; of a level; while its nodes are refined
+    per_node = own + level + node + 12 * facts.threads + facts.ranked / 4
+    taking = own + facts.ranked + 2 * facts.id_bytes
+    return Need(
+        rows=facts.both,
+        in_place=True,
+        columns=("weight",) if weighted else (),
+        bytes=max(per_node, taking) * facts.nodes + (1 << 20),
+        entries=per_entry * facts.edges * len(facts.both),
+        beside="levels folded from them",
+    )
 
 
 @listed(needs=_leiden, answers=True, example=Example(largest=16))
@@ -62,7 +84,8 @@ def leiden(
     """Communities of high modularity, each of them connected.
 
     Direction does not count; repeated edges count as often as they are stored, a loop adds
-    twice to its node's degree. The result depends on ids, edges and ``seed`` alone.
+    twice to its node's degree. The result depends on ids, edges and ``seed`` alone: neither
+    threads nor partitions change it.
 
     Args:
         graph: An open graph, its path, or edges in memory.
@@ -72,7 +95,7 @@ def leiden(
         tolerance: Stop after a pass that raises the modularity by no more than this.
         max_supersteps: Give up after so many passes, each of which starts from the
             communities of the last; ``converged`` is then false.
-        options: How it is run: ``memory`` and ``num_threads`` (it is serial).
+        options: How it is run: ``memory`` and ``num_threads``.
 
     Returns:
         ``value``: the smallest id of the node's community. ``result``: the modularity.
@@ -82,10 +105,15 @@ def leiden(
         InvalidGraphError: a negative or infinite weight.
 
     Complexity:
-        O(E) per level in practice; 16 bytes per entry of the symmetric graph. Serial.
+        O(E) per level in practice. Memory besides the rows: 8 bytes per entry of a folded
+        level, of which two are there at once; some 100 bytes a node, and 12 per thread.
 
     References:
-        Traag, Waltman, van Eck, "From Louvain to Leiden", Scientific Reports 9, 2019.
+        Traag, Waltman, van Eck, "From Louvain to Leiden", Scientific Reports 9, 2019. Nodes
+        move in sub-rounds that a hash chooses: Gottesbueren, Heuer, Sanders, Seemaier,
+        "Deterministic parallel hypergraph partitioning", Euro-Par 2022. Sahu, "GVE-Leiden:
+        fast Leiden algorithm for community detection in shared memory setting", arXiv
+        2312.13936.
 
     Example:
         >>> import graphsys as gs
@@ -100,21 +128,26 @@ def leiden(
     require_count("seed", seed, least=0)
     require(0 <= tolerance < np.inf, "tolerance", tolerance, "a number >= 0")
     require_count("max_supersteps", max_supersteps)
-    graph = _prepare(topology, weighted)
-    community = np.arange(topology.num_nodes, dtype=np.int64)
-    quality = graph.modularity(resolution, community)
-    supersteps, converged = 0, graph.total == 0.0
-    while supersteps < max_supersteps and not converged:
-        better = community.copy()
-        _improve(graph, resolution, seed, supersteps, better)
-        reached = graph.modularity(resolution, better)
-        # a pass may end lower, since refinement draws: then the partition before stays
-        converged = reached <= quality + max(tolerance, _ROUNDING)
-        if reached > quality + _ROUNDING:
-            community, quality = better, reached
-        supersteps += 1
+    with ThreadTeam(options.get("num_threads")) as team:
+        level = _whole_graph(topology, weighted, team)
+        search = _Passes(
+            team=team, level=level, resolution=resolution, allocate=topology.allocate
+        )
+        community, quality = search.first, search.quality_of(level, search.first)
+        supersteps, converged = 0, search.total == 0.0
+        while supersteps < max_supersteps and not converged:
+            tell_figures(superstep=supersteps + 1, modularity=quality)
+            draws = generator(seed, "leiden", supersteps)
+            better, reached = search.improve(community, draws)
+            # a pass may end lower, since refinement draws: then the partition before stays
+            converged = reached <= quality + max(tolerance, _ROUNDING)
+            if reached > quality + _ROUNDING:
+                community, quality = better, reached
+            supersteps += 1
+        community = search.connected(community)
+        quality = search.quality_of(level, community)
     return Result(
-        source=lambda: topology.table({"value": _labels(topology, community)}),
+        source=lambda: topology.table({"value": topology.numbers.ids_at_ranks(community)}),
         algorithm="leiden",
         supersteps=supersteps,
         seconds=time.perf_counter() - began,
@@ -124,103 +157,314 @@ def leiden(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Folded:
-    """A symmetric graph without loops, and what its nodes weigh.
+class _Level:
+    """A graph whose nodes are those of the graph itself, or parts of it.
 
     Attributes:
-        rows: Row offsets int64 ``[n + 1]``, neighbors ``[e]``, weights float64 ``[e]``,
-            strengths float64 ``[n]``: the order in which kernels take them.
-        loops: Weight of the loops that were left out.
-        total: Sum of the strengths.
+        rows: The neighbors of every node.
+        unit: What turns their weights into whole numbers.
+        strength: Sum of the weights of every node, loops twice, float64 ``[n]``.
+        rank: Place of every node in the order of ids ``[n]``; empty where it is the number.
+        inside: Weight, from both ends, that lies within nodes.
+        num_entries: Entries of all rows.
     """
 
-    rows: Rows
-    loops: float
-    total: float
+    rows: LevelRows
+    unit: float
+    strength: npt.NDArray[np.float64]
+    rank: Array
+    inside: float
+    num_entries: int
 
-    def modularity(self, resolution: float, community: npt.NDArray[np.int64]) -> float:
-        return modularity(*self.rows, self.loops, resolution, community)
-
-
-def _prepare(topology: Topology, weighted: bool) -> _Folded:
-    csr = _symmetric(rows_by_rank(topology, topology.csr("out")), topology.is_directed)
-    weight = weight_of(csr) if weighted else np.ones(csr.num_edges)
-    weight = weight.astype(np.float64, copy=False)
-    strength = np.empty(csr.num_nodes, dtype=np.float64)
-    begins, ends = csr.indptr[:-1], csr.indptr[1:]
-    refuse_weight(begins, weight, sum_rows(begins, ends, begins, weight, strength))
-    row = np.repeat(np.arange(csr.num_nodes, dtype=csr.indices.dtype), csr.degrees())
-    is_loop = row == csr.indices
-    loops = float(weight[is_loop].sum())
-    np.add.at(strength, row[is_loop], weight[is_loop])
-    kept = ~is_loop & (weight > 0)
-    counts = np.bincount(row[kept], minlength=csr.num_nodes)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    rows = (indptr, csr.indices[kept], weight[kept], strength)
-    return _Folded(rows=rows, loops=loops, total=float(strength.sum()))
+    @property
+    def num_nodes(self) -> int:
+        return len(self.strength)
 
 
-def _symmetric(csr: Csr, is_directed: bool) -> Csr:
-    """Add the other direction of directed edges; loops stay single."""
-    if not is_directed:
-        return csr
-    row = np.repeat(np.arange(csr.num_nodes, dtype=csr.indices.dtype), csr.degrees())
-    mirrored = row != csr.indices
-    src = np.concatenate([row, csr.indices[mirrored]])
-    dst = np.concatenate([csr.indices, row[mirrored]])
-    weight = csr.weight
-    if weight is not None:
-        weight = np.concatenate([weight, weight[mirrored]])
-    return csr_from_edges(src, dst, csr.num_nodes, weight=weight)
+def _whole_graph(topology: Topology, weighted: bool, team: ThreadTeam) -> _Level:
+    """Return the level of the graph itself, its rows where they lie."""
+    sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
+    columns = ("weight",) if weighted and topology.has_weight else ()
+    found = [topology.rows(side, columns) for side in sides]
+    unit = _unit_of(found) if columns else 1.0
+    # weights of folded rows are numbers of edges, where edges have none
+    is_exact = not columns and sum(rows.num_edges for rows in found) < 2**32
+    nothing = read_only(np.empty(0, dtype=np.uint32 if is_exact else np.float32))
+    arrays: list[Array] = []
+    for rows in found:
+        weight = rows.columns["weight"] if columns else nothing
+        begins = rows.begins_of("weight") if columns else rows.begins
+        arrays += [rows.begins, rows.ends, rows.indices, begins, weight]
+    if len(found) == 1:
+        arrays += [it[:0] for it in arrays]
+    level_rows = LevelRows(*arrays)
+    strength = np.empty(topology.num_nodes, dtype=np.float64)
+    loops = sum(team.run(sums.sum_strengths, level_rows, unit, _counter(), strength))
+    rank = topology.rank
+    return _Level(
+        rows=level_rows,
+        unit=unit,
+        strength=strength,
+        rank=level_rows.indices[:0] if rank is None else read_only(rank),
+        inside=2.0 * loops,
+        num_entries=sum(it.num_edges for it in found),
+    )
 
 
-def _improve(
-    graph: _Folded,
-    resolution: float,
-    seed: int,
-    superstep: int,
-    community: npt.NDArray[np.int64],
-) -> None:
-    """Run one pass: move, refine, fold, until a level has nothing left to fold."""
-    scale = resolution / graph.total
-    least = _ROUNDING * graph.total
-    rows = graph.rows
-    draws = generator(seed, "leiden", superstep)
-    node_of = np.arange(len(community))  # the folded node that holds each node
-    current = community.copy()
-    while True:
-        num_moves = move_nodes(*rows, scale, least, _draw(draws), current)
-        num_communities = number_communities(current)
-        community[:] = current[node_of]
-        num_nodes = len(current)
-        if num_communities == num_nodes:
-            return
-        # communities are split into connected parts before they are folded: that is what
-        # Louvain lacks, whose communities may fall apart
-        refined = np.empty_like(current)
-        refine_communities(*rows, scale, _draw(draws), current, refined)
-        num_parts = number_communities(refined)
-        if num_parts == num_nodes:
-            if num_moves == 0:
-                return
-            refined, num_parts = current, num_communities
-        # parts begin the next level in the community that they came from
-        folded = np.empty(num_parts, dtype=np.int64)
-        folded[refined] = current
-        rows = fold_graph(*rows, refined, num_parts)
-        node_of = refined[node_of]
-        current = folded
+def _unit_of(sides: list[Csr]) -> float:
+    """Return the power of two by which weights are multiplied, then rounded.
+
+    The sum of all is then below 2**53, so that no sum of theirs is ever rounded.
+
+    Raises:
+        InvalidGraphError: a negative or infinite weight.
+    """
+    largest, num_entries = 0.0, max(sum(rows.num_edges for rows in sides), 1)
+    for rows in sides:
+        for first, piece in _pieces(rows):
+            if not (piece.min() >= 0 and piece.max() < np.inf):
+                place = first + int(np.argmin((piece >= 0) & (piece < np.inf)))
+                refuse_weight(rows.begins_of("weight"), rows.columns["weight"], place)
+            largest = max(largest, float(piece.max()))
+    if largest == 0.0:
+        return 1.0
+    bits = math.ceil(math.log2(largest) + math.log2(num_entries)) + 1
+    rough = _power(_SUM_BITS - bits)
+    total = 0.0
+    for rows in sides:
+        for _, piece in _pieces(rows):
+            total += float(np.ceil(piece.astype(np.float64) * rough).sum())
+    return _power(_SUM_BITS - bits + _SUM_BITS - math.frexp(total)[1])
+
+
+def _pieces(rows: Csr) -> Iterator[tuple[int, Array]]:
+    for first, piece in rows.pieces("weight"):
+        for low in range(0, len(piece), _AT_A_TIME):
+            yield first + low, piece[low : low + _AT_A_TIME]
+
+
+def _power(exponent: int) -> float:
+    return 2.0 ** min(max(exponent, -1000), 1000)
+
+
+class _Passes:
+    """What all passes share: threads, and what gains are measured by."""
+
+    def __init__(
+        self, *, team: ThreadTeam, level: _Level, resolution: float, allocate: Allocate
+    ) -> None:
+        self.team, self.level = team, level
+        self.resolution, self.allocate = resolution, allocate
+        self.total = float(level.strength.sum())
+        self.scale = resolution / self.total if self.total else 0.0
+        self.least = _ROUNDING * self.total
+        self.dtype = level.rows.indices.dtype
+        self.first = level.rank.copy()
+        if not len(self.first):
+            self.first = np.arange(level.num_nodes, dtype=self.dtype)
+
+    def improve(self, community: Array, draws: np.random.Generator) -> tuple[Array, float]:
+        """Run one pass: move, refine, fold, until a level has nothing left to fold."""
+        level, current, node_of, depth = self.level, community.copy(), None, 1
+        while True:
+            tell_figures(level=depth, nodes=level.num_nodes)
+            num_moves = self.move(level, current, _draw(draws))
+            current, num_communities = _numbered(current)
+            part, num_parts = current, num_communities
+            is_over = num_communities == level.num_nodes
+            if not is_over:
+                # communities are split into connected parts before they are folded: that is
+                # what Louvain lacks, whose communities may fall apart
+                part, num_parts = _numbered(self.refine(level, current, _draw(draws)))
+                if num_parts == level.num_nodes:
+                    is_over = num_moves == 0
+                    part, num_parts = current, num_communities
+            if is_over:
+                found = current if node_of is None else current[node_of]
+                if level.rows.weight.dtype == np.float32:  # rounded: whole ones are told
+                    return found, self.quality_of(self.level, found)
+                return found, self.quality_of(level, current)
+            # parts begin the next level in the community that they came from
+            folded = np.empty(num_parts, dtype=self.dtype)
+            folded[part] = current
+            level = self.fold(level, part, num_parts)
+            node_of = part if node_of is None else part[node_of]
+            current, depth = folded, depth + 1
+
+    def move(self, level: _Level, community: Array, seed: np.uint64) -> int:
+        """Move nodes until none gains; return how many moves were made."""
+        num = level.num_nodes
+        totals = np.zeros(num, dtype=np.float64)
+        sums.sum_by_group(community, level.strength, totals)
+        state = (level.strength > 0).astype(np.uint8)
+        nodes = moves.CommunityNodes(community, level.strength, totals, state, level.rank)
+        links, touched = self._scratch(level, num)
+        order, target = np.empty(num, dtype=self.dtype), np.empty(num, dtype=self.dtype)
+        verdict = np.empty(num, dtype=np.uint8)
+        step = (level.rows, level.unit, nodes, self.scale, self.least)
+        num_moves = num_rounds = 0
+        while True:
+            seed = np.uint64((int(seed) + 0x9E3779B97F4A7C15) % 2**64)
+            num_ready = int(np.count_nonzero(state == moves.READY))
+            if num_ready > _FEW and num_rounds < _MOST_ROUNDS:
+                num_rounds += 1
+                bounds = self._subrounds(level, state, seed, order)
+                listed = (order, bounds, target, verdict, links, touched)
+                num_moves += sum(self._together(level, moves.move_together, *step, *listed))
+                continue
+            num_left = int(np.count_nonzero(state))
+            if not num_left:
+                return num_moves
+            most = max(_MOST_WAITING, num_left) if num_rounds < _MOST_ROUNDS else num
+            num_moves += moves.move_singly(*step, seed, most, links[0], touched[0], order)
+
+    def refine(self, level: _Level, community: Array, seed: np.uint64) -> Array:
+        """Return the part of every node, well connected within its community."""
+        num = level.num_nodes
+        whole = np.zeros(num, dtype=np.float64)
+        sums.sum_by_group(community, level.strength, whole)
+        parts = refinement.Parts(
+            community,
+            whole,
+            level.strength,
+            np.empty(num, dtype=self.dtype),
+            np.empty(num, dtype=np.float64),
+            np.empty(num, dtype=np.float64),
+            np.empty(num, dtype=np.uint8),
+            level.rank,
+        )
+        self._run(level, refinement.begin_parts, level.rows, level.unit, parts, _counter())
+        links, touched = self._scratch(level, num)
+        order, target = np.empty(num, dtype=self.dtype), np.empty(num, dtype=self.dtype)
+        change = np.empty(num, dtype=np.float64)
+        state = np.full(num, moves.READY, dtype=np.uint8)
+        for k in range(_REFINEMENTS):
+            own = np.uint64((int(seed) + k) % 2**64)
+            bounds = self._subrounds(level, state, own, order)
+            self._together(
+                level,
+                refinement.join_parts,
+                level.rows,
+                level.unit,
+                parts,
+                self.scale,
+                own,
+                order,
+                bounds,
+                target,
+                change,
+                links,
+                touched,
+            )
+        return parts.part
+
+    def fold(self, level: _Level, part: Array, num_parts: int) -> _Level:
+        """Return the level whose nodes are parts of this one."""
+        rows, offsets = level.rows, level.rows.begins.dtype
+        starts = np.zeros(num_parts + 1, dtype=offsets)
+        members = np.empty(level.num_nodes, dtype=self.dtype)
+        folding.list_members(part, starts, members)
+        links, touched = self._scratch(level, num_parts)
+        begins, ends = np.empty((2, num_parts), dtype=offsets)
+        is_exact = rows.weight.dtype == np.uint32
+        indices = self.allocate(level.num_entries, self.dtype)
+        weight = self.allocate(level.num_entries, np.uint32 if is_exact else np.float32)
+        counters = np.zeros(2, dtype=np.int64)
+        found = (rows, level.unit, part, starts, members, links, touched, counters)
+        made = (begins, ends, indices, weight)
+        inside = sum(self._run(level, folding.fold_rows, *found, *made))
+        num_entries = int(counters[1])
+        strength = np.zeros(num_parts, dtype=np.float64)
+        sums.sum_by_group(part, level.strength, strength)
+        begins, ends = read_only(begins), read_only(ends)
+        weight = read_only(_cut(weight, num_entries))
+        out = (begins, ends, read_only(_cut(indices, num_entries)), begins, weight)
+        return _Level(
+            rows=LevelRows(*out, *(it[:0] for it in out)),
+            unit=1.0,
+            strength=strength,
+            rank=level.rank[:0],
+            inside=level.inside + inside,
+            num_entries=num_entries,
+        )
+
+    def quality_of(self, level: _Level, community: Array) -> float:
+        """Return the modularity of communities of a level's nodes."""
+        if not self.total:
+            return 0.0
+        totals = np.zeros(level.num_nodes, dtype=np.float64)
+        sums.sum_by_group(community, level.strength, totals)
+        given = (level.rows, level.unit, community, _counter())
+        shares = self._run(level, sums.weigh_inside, *given)
+        inside = level.inside + float(sum(shares))
+        squares = float(((totals / self.total) ** 2).sum())
+        return inside / self.total - self.resolution * squares
+
+    def connected(self, community: Array) -> Array:
+        """Split communities that are not connected; name each by its smallest rank."""
+        level = self.level
+        num = level.num_nodes
+        parent = np.arange(num, dtype=self.dtype)
+        joined = (level.rows, community, _counter(), parent)
+        self.team.run(folding.join_neighbors, *joined)
+        self.team.run(compress, even_chunks(num), _counter(), parent)
+        smallest = np.full(num, max(num - 1, 0), dtype=self.dtype)
+        np.minimum.at(smallest, parent, self.first)
+        named: Array = smallest[parent]
+        return named
+
+    def _subrounds(
+        self, level: _Level, state: Array, seed: np.uint64, order: Array
+    ) -> npt.NDArray[np.int64]:
+        """List the nodes that are ready by sub-rounds; return where each begins."""
+        num_chunks = -(-len(state) // _CHUNK)
+        counts = np.zeros((num_chunks, moves.NUM_SUBROUNDS), dtype=np.int64)
+        chosen = (state, level.rank, seed, _CHUNK)
+        self._run(level, moves.count_ready, *chosen, _counter(), counts)
+        ends = np.cumsum(counts.T.ravel()).reshape(moves.NUM_SUBROUNDS, num_chunks)
+        places = np.ascontiguousarray(ends.T - counts)
+        self._run(level, moves.list_ready, *chosen, _counter(), places, order)
+        return np.concatenate([[0], ends[:, -1]])
+
+    def _threads(self, level: _Level) -> int:
+        return self.team.num_threads if level.num_entries >= _FEW_ENTRIES else 1
+
+    def _scratch(self, level: _Level, length: int) -> tuple[Array, Array]:
+        shape = self._threads(level), length
+        return np.zeros(shape, dtype=np.float64), np.empty(shape, dtype=self.dtype)
+
+    def _run(self, level: _Level, kernel: Any, *args: Any) -> list[Any]:
+        """Call a kernel in all threads, or in this one where a level is small."""
+        if self._threads(level) > 1:
+            return self.team.run(kernel, *args)
+        return [kernel(0, *args)]
+
+    def _together(self, level: _Level, kernel: Any, *args: Any) -> list[Any]:
+        """Call a kernel whose threads meet after every sub-round."""
+        counters = np.zeros((3 * moves.NUM_SUBROUNDS, moves.COUNTER_SIZE), dtype=np.int64)
+        meeting = np.zeros(MEETING_SIZE, dtype=np.int64)
+        return self._run(level, kernel, self._threads(level), *args, counters, meeting)
+
+
+def _counter() -> npt.NDArray[np.int64]:
+    return np.zeros(1, dtype=np.int64)
+
+
+def _numbered(group: Array) -> tuple[Array, int]:
+    """Number groups 0, 1, 2 ... in their order; return how many there are."""
+    is_used = np.zeros(len(group), dtype=np.bool_)
+    is_used[group] = True
+    numbers = np.cumsum(is_used, dtype=group.dtype)
+    numbers -= 1
+    return numbers[group], int(np.count_nonzero(is_used))
+
+
+def _cut(array: Array, length: int) -> Array:
+    """Give back what lies behind the first entries of an array."""
+    if array.flags.owndata:
+        array.resize(length, refcheck=False)
+    return array[:length]
 
 
 def _draw(draws: np.random.Generator) -> np.uint64:
     return np.uint64(draws.integers(2**64, dtype=np.uint64))
-
-
-def _labels(topology: Topology, community: npt.NDArray[np.int64]) -> Any:
-    """Return the id of the first member by rank, in the order of the numbers."""
-    num_nodes = len(community)
-    first = np.full(num_nodes, num_nodes, dtype=np.int64)
-    np.minimum.at(first, community, np.arange(num_nodes))
-    label = first[community]
-    rank = topology.rank
-    return topology.numbers.ids_at_ranks(label if rank is None else label[rank])

@@ -221,7 +221,7 @@ def too_small(
 
 
 def row_texts(
-    index_bytes: int, *, is_mapped: bool, unites: bool, why: str = ""
+    index_bytes: int, *, is_mapped: bool, unites: bool, why: str = "", beside: str = ""
 ) -> dict[Mode, str]:
     """Tell people where rows and states are in each mode.
 
@@ -230,6 +230,7 @@ def row_texts(
         is_mapped: Whether the mode ``memory`` reads them where they lie.
         unites: Whether streaming needs them united in a scratch file.
         why: Why rows are copied, where they are.
+        beside: What a scratch file holds in place of them, where they are mapped.
     """
     rows = format_bytes(index_bytes)
     source = f"rows streamed from {rows} of index files"
@@ -240,6 +241,8 @@ def row_texts(
         "streamed": f"{source}, states in memory",
         "paged": f"{source}, states in scratch files",
     }
+    if is_mapped and beside:
+        texts["streamed"] = f"rows mapped as they are ({rows}), {beside} in a scratch file"
     if is_mapped:
         texts["memory"] = f"rows mapped as they are ({rows}), states in memory"
     return texts

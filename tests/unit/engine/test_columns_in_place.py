@@ -12,7 +12,7 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import InvalidGraphError
 from graphsys.datasets.recipes.build import build
-from graphsys.engine import algorithms
+from graphsys.engine import algorithms, native_plan
 from graphsys.engine.execute.row_bytes import united_bytes
 from graphsys.engine.explain import explain
 from graphsys.engine.topology import Topology
@@ -35,10 +35,11 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
     ("matching", {}),
     ("cdlp", {"iterations": 2}),
     ("scc", {}),
+    ("leiden", {}),
+    ("leiden", {"weighted": True}),
     ("bfs", {"source": 7, "implementation": "program"}),
 ]
 COPYING: list[tuple[str, dict[str, Any]]] = [
-    ("leiden", {}),
     ("random_walks", {"length": 3}),
     ("min_cut", {"source": 7, "target": 8}),
     ("lcc", {}),
@@ -149,6 +150,20 @@ def test_a_plan_says_why_rows_are_copied(
 ) -> None:
     text = algorithms.get(name).prepare(stores[4], **options).explanation()
     assert "storage: rows and states in memory; rows are copied: " in text
+
+
+def test_levels_are_folded_into_a_scratch_file_where_memory_is_short(
+    stores: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_plan, "base_bytes", lambda: 10**8)
+    prepare = algorithms.get("leiden").prepare
+    needs = prepare(stores[4], memory="4GB").choice.needs
+    assert needs["streamed"] < needs["memory"]
+    work = prepare(stores[4], memory=(needs["streamed"] + needs["memory"]) // 2)
+    text = work.explanation()
+    assert "storage: rows mapped as they are" in text
+    assert "levels folded from them in a scratch file" in text
+    assert work.run().table.equals(prepare(stores[4]).run().table)
 
 
 def test_several_types_of_nodes_are_copied_and_a_plan_says_so(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_every_algorithm_explains_what_it_would_run(name: str, graph: Graph) -> 
 @pytest.mark.parametrize("name", [it for it in NATIVE if it != "survey_propagation"])
 def test_rows_in_a_scratch_file_give_the_same(name: str, graph: Graph) -> None:
     listed, given = algorithms.get(name), GIVEN[name]
-    options = {**given, "num_threads": 1} if name != "leiden" else given
+    options = {**given, "num_threads": 1}
     work = listed.prepare(graph, implementation="native", **options)
     assert isinstance(work, NativeRun)
     assert {"memory", "streamed"} == set(work.choice.needs)

@@ -1,0 +1,1 @@
+"""Kernels of Leiden: rows of a level, moving, refining, folding."""
