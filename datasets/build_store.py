@@ -11,6 +11,7 @@ from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.missing_nodes import ListedNodesOnly
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
+from graphsys.datasets.signed_edges import SignedSource
 from graphsys.datasets.table_spec.typed_tables import open_given
 from graphsys.datasets.time_units import TimedSource
 from graphsys.storage.ingest.ingest import ingest as ingest_source
@@ -37,6 +38,7 @@ def ingest(
     edge_type: EdgeType | Sequence[str] | None = None,
     num_threads: int | None = None,
     time_unit: str | None = None,
+    signed: bool = False,
     split: "Shares | SplitSpec | None" = None,
     by: str | None = None,
     negatives: int | None = None,
@@ -63,6 +65,8 @@ def ingest(
         num_threads: Threads that read ahead.
         time_unit: Unit of times of edges that are integers, since 1970: "s", "ms", "us",
             "ns" or "d"; then ``graph.at("2012-01-01")`` can be asked.
+        signed: The sign of an edge's weight becomes its relation, "positive" or
+            "negative", and its size the weight.
         split: Shares of train, valid and test ("0.8,0.1,0.1"), or two numbers of edges,
             those of valid and test; drawn with ``seed`` (see ``graphsys.split``).
         by: How they are chosen: "random" (None, too), "time" or "relation".
@@ -94,6 +98,7 @@ def ingest(
         edge_type=edge_type,
         num_threads=num_threads,
         time_unit=time_unit,
+        signed=signed,
     )
     if missing_nodes == "drop":
         source = ListedNodesOnly(source, options.get("memory", "4GB"))
@@ -117,6 +122,7 @@ def open_data(
     separator: str | None = None,
     skip: int = 0,
     time_unit: str | None = None,
+    signed: bool = False,
     **reading: Any,
 ) -> "Source":
     """Open what :func:`ingest` is given, with arguments of the same names.
@@ -129,6 +135,7 @@ def open_data(
         separator: What separates columns in text.
         skip: Lines to leave out at the beginning of each text file.
         time_unit: Unit of times of edges that are integers.
+        signed: The sign of an edge's weight becomes its relation.
         **reading: ``ids``, ``columns``, ``undirected``, ``edge_type``, ``num_threads``.
 
     Raises:
@@ -144,6 +151,8 @@ def open_data(
         source = open_source(data, format=format, separator=separator, skip=skip, **reading)
     else:
         source = from_object(data, **reading)
+    if signed:
+        source = SignedSource(source)
     return source if time_unit is None else TimedSource(source, time_unit)
 
 

@@ -31,6 +31,7 @@ EPILOG = examples(
     "graphsys ingest links.csv -o web --skip 1 --partitions 8 --memory 2GB",
     "graphsys ingest --nodes user=users.csv --edges user,trusts,user=trust.csv -o net",
     "graphsys ingest trust.csv -o trust --split 0.8,0.1,0.1",
+    "graphsys ingest votes.csv -o votes --columns src,dst,weight --signed",
     "graphsys ingest messages.csv -o messages --split 0.7,0.15,0.15 --by time",
     "graphsys ingest train.txt valid.txt test.txt -o kg --format triples",
     "graphsys ingest day-*.csv -o web --partitions 16 --cluster local:4",
@@ -57,6 +58,7 @@ def ingest(
     separator: str | None = None,
     skip: int = 0,
     time_unit: str | None = None,
+    signed: bool = False,
     undirected: bool = False,
     coalesce: bool = False,
     drop_self_loops: bool = False,
@@ -91,6 +93,8 @@ def ingest(
         --separator CHAR: What separates columns; by default what the format says.
         --skip N>=0: Lines to skip first.
         --time-unit UNIT: Unit of times that are integers, since 1970: s, ms, us, ns or d.
+        --signed: The sign of an edge's weight becomes its relation, positive or negative,
+            and its size the weight.
         --undirected: An edge stands for both directions.
         --coalesce: Keep one of equal edges; weights are summed.
         --drop-self-loops: Leave out edges u -> u.
@@ -130,6 +134,7 @@ def ingest(
         "separator": separator,
         "skip": skip,
         "time_unit": time_unit,
+        "signed": signed,
     }
     writing: dict[str, Any] = {
         "undirected": undirected,

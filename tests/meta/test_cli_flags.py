@@ -16,8 +16,8 @@ FLAGS = {
     "graphsys ingest": "FILES --by --cluster --coalesce --columns --drop-self-loops "
     "--edges --features-as --format --help --ids --inverse --json --memory "
     "--missing-nodes --negatives --nodes "
-    "--order --out --overwrite --partitioner --partitions --seed --separator --skip "
-    "--split --time-unit --undirected",
+    "--order --out --overwrite --partitioner --partitions --seed --separator --signed "
+    "--skip --split --time-unit --undirected",
     "graphsys split": "GRAPH --by --help --inverse --json --memory --negatives --out "
     "--overwrite --ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "

@@ -419,5 +419,6 @@ def _require_weights(weight: npt.NDArray[np.float32], name: str) -> None:
     if len(weight) and not weight.min() >= 0:
         raise InvalidGraphError(
             f"edge type {name!r} has the weight {weight.min()}, expected weights >= 0; "
-            "train without them: --set edge_weights=false"
+            "train without them: --set edge_weights=false, or have their sign as relation: "
+            "graphsys ingest --signed"
         )
