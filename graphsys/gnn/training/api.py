@@ -38,6 +38,7 @@ from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import Task
 from graphsys.gnn.training.plan import (
     bytes_beyond,
+    checkpoint_bytes,
     disk_bytes,
     enough_bytes,
     exceeds,
@@ -128,6 +129,8 @@ def train(
             )
         if not dry_run and not process_group.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
+        if budget is not None and transfer is None and not _may_have_few(config):
+            _require_tables(graph, config, budget)
         has_few_rows = budget is not None and transfer is None and _may_have_few(config)
         context = replace(
             build_context(graph, config, transfer, owners=owners, few_rows=has_few_rows),
@@ -225,6 +228,20 @@ def build_context(
         network=network,
         transfer=transfer,
     )
+
+
+def _require_tables(graph: GraphReader, config: GnnConfig, budget: int) -> None:
+    """Refuse a training whose learned rows alone are beyond its budget.
+
+    Models that make rows themselves are built without memory first, on torch's device
+    ``meta``.
+    """
+    with torch.device("meta"):
+        context = build_context(graph, config, is_checking=False)
+    unmade = [*context.network.parameters(), *context.network.buffers()]
+    needed = checkpoint_bytes(context) + sum(tensor.nbytes for tensor in unmade)
+    if exceeds(needed, budget):
+        raise _refusal(needed, budget, context)
 
 
 def _require_budget(context: GnnContext) -> None:

@@ -2,14 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import graphsys as gs
 from graphsys.cli import main as cli
 from graphsys.core.errors import BudgetError
 from graphsys.core.progress import Progress
+from graphsys.core.types import EdgeType
 from graphsys.gnn.run import load, read_state
+from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.event_stores import (
     LEARNED,
     STREAMS,
@@ -91,6 +95,34 @@ def test_a_plan_leaves_nothing_and_changes_nothing(tmp_path: Path) -> None:
             gs.gnn.train(graph, config, tmp_path / "run", memory="10MB")
         gs.gnn.train(graph, config, tmp_path / "run", memory="4GB")
     gs.gnn.evaluate(tmp_path / "run", memory="4GB")
+
+
+@pytest.mark.parametrize("model", [*LEARNED, "gatne", "mixture"])
+def test_rows_beyond_the_budget_are_never_made(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = torch.nn.Embedding.__init__
+
+    def noting(self: Any, *sizes: int, **given: Any) -> None:
+        make(self, *sizes, **given)
+        made.append(self.weight.device.type)
+
+    monkeypatch.setattr(torch.nn.Embedding, "__init__", noting)
+    graph = tmp_path / "g"
+    if model in LEARNED:
+        config = config_of(model)
+        event_store(graph, favorites(200)).close()
+    else:
+        names = "ab" if model == "gatne" else "a"
+        kinds = [EdgeType("n", name, "n") for name in names]
+        ring = [(v, (v + 1) % 50) for v in range(50)]
+        make_store(graph, *(edge_chunk(ring, kind) for kind in kinds))
+        config = gs.gnn.GnnConfig(model=model, task="link_prediction", dim=16)
+    with pytest.raises(BudgetError, match=r"memory: .* give --memory \d+MB or more"):
+        gs.gnn.train(graph, config, tmp_path / "run", memory="10MB")
+    assert set(made) == {"meta"}
+    assert not (tmp_path / "run").exists()
 
 
 def test_rows_are_predicted_as_they_are_after_training(tmp_path: Path) -> None:
