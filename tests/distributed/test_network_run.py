@@ -210,12 +210,15 @@ def test_a_run_that_went_on_or_is_damaged_is_refused(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = iter("ab")
-    monkeypatch.setattr(run_work, "checkpoint_of", lambda state: next(names))
-    with (
-        pytest.raises(ConfigError, match="trained further while it was asked; ask again"),
-        distributed.opened_network(runs["links"], cluster=TWO) as opened,
-    ):
-        opened.output()
+    with monkeypatch.context() as patched:
+        patched.setattr(run_work, "checkpoint_of", lambda state: next(names))
+        with (
+            pytest.raises(
+                ConfigError, match="trained further while it was asked; ask again"
+            ),
+            distributed.opened_network(runs["links"], cluster=TWO) as opened,
+        ):
+            opened.output()
     run = tmp_path / "run"
     run.mkdir()
     for file in runs["links"].iterdir():
@@ -227,6 +230,21 @@ def test_a_run_that_went_on_or_is_damaged_is_refused(
         distributed.opened_network(run, cluster=TWO),
     ):
         pass
+
+
+@pytest.mark.usefixtures("near")
+def test_a_run_that_trains_on_meanwhile_answers_from_the_checkpoint_that_was_asked(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    graph, config = runs["links"].parent / "graph", GnnConfig(**BASE | SETTINGS["links"])
+    run = tmp_path / "run"
+    gnn.train(graph, config, run)
+    before = figures(run)
+    with distributed.opened_network(run, cluster=TWO) as opened:
+        longer = replace(config, epochs=config.epochs + 3)
+        gnn.train(graph, longer, run, resume=True)
+        assert figures(opened) == pytest.approx(before, nan_ok=True)
+    assert figures(run) != pytest.approx(before, nan_ok=True)
 
 
 @pytest.mark.parametrize(

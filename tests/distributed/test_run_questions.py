@@ -4,6 +4,9 @@ import fcntl
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +26,14 @@ from graphsys.distributed import Cluster
 from graphsys.distributed.group import started
 from graphsys.distributed.inference import run_questions
 from graphsys.distributed.inference.run_questions import RunShard
-from graphsys.distributed.inference.run_work import RunWork, checkpoint_of, parts_beside
+from graphsys.distributed.inference.run_work import (
+    RunWork,
+    parts_beside,
+    require_checkpoint,
+)
 from graphsys.embedding import EmbeddingConfig
-from graphsys.embedding.run import read_state
+from graphsys.embedding.run import read_config, read_state
+from graphsys.storage.verify.run import verify_run
 from tests.clusters import near_shards
 from tests.conftest import Run
 from tests.runs import reseal
@@ -144,17 +152,38 @@ def test_a_worker_checks_its_own_files_and_the_checkpoint(
         to = run / file.relative_to(runs["products"])
         to.mkdir() if file.is_dir() else to.write_bytes(file.read_bytes())
     graph = str(runs["products"].parent / "graph")
-    work = RunWork(
-        path=str(run), graph=graph, checkpoint=checkpoint_of(read_state(run)), threads=1
-    )
+    checkpoint = read_state(run), read_config(run)
+    work = RunWork(path=str(run), graph=graph, checkpoint=checkpoint, threads=1)
     (file,) = run.glob("rows/*/part-2.*.npy")
     file.write_bytes(file.read_bytes()[:-1] + b"\0")
     RunShard(0, 3, work).ready()
     with pytest.raises(CorruptStoreError, match="part-2"):
         RunShard(2, 3, work).ready()
     reseal(run)
+    RunShard(0, 3, work).ready()  # of what was pinned
     with pytest.raises(ConfigError, match="trained further while it was asked; ask again"):
-        RunShard(0, 3, work).ready()
+        require_checkpoint(work, run, read_state(run))
+
+
+@pytest.mark.usefixtures("near")
+def test_a_run_that_trains_on_meanwhile_answers_from_the_checkpoint_that_was_asked(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, config = runs["products"].parent / "graph", EmbeddingConfig(dim=8, epochs=1)
+    run = tmp_path / "run"
+    embedding.train(graph, config, run)
+    before = embedding.evaluate(run)
+
+    @contextmanager
+    def trained_on(*options: Any) -> Iterator[Any]:
+        embedding.train(graph, replace(config, epochs=3), run, resume=True)
+        with near_shards(*options) as shards:
+            yield shards
+
+    monkeypatch.setattr(run_questions, "started", trained_on)
+    assert distributed.evaluate(run, cluster=TWO) == before | {"workers": 2}
+    assert embedding.evaluate(run) != before
+    assert verify_run(run).problems == []  # nothing is left of what was asked
 
 
 @pytest.mark.e2e

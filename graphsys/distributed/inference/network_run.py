@@ -151,7 +151,12 @@ class NetworkShard:
         """The run."""
         if self._run is None:
             work = self._work
-            run = OpenedRun(work.path, graph=GraphReader(work.graph), model=work.model)
+            run = OpenedRun(
+                work.path,
+                graph=GraphReader(work.graph),
+                model=work.model,
+                checkpoint=work.pinned,
+            )
             require_checkpoint(self._work, run.path, run.state)
             self._run = run
         return self._run
@@ -385,7 +390,7 @@ def opened_network(
     opened = NetworkRun(run, graph=given, model=model)
     refuse_views(opened.graph)
     _refuse(opened)
-    work = work_of(opened.path, opened.graph.path, opened.state, cluster)
+    work = work_of(opened, cluster)
     if opened.state.model_digest:
         work = replace(work, model=opened.config.model)
     most = sum(map(opened.graph.num_nodes_of, opened.graph.node_types)) // _NODES + 1

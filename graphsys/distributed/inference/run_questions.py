@@ -95,7 +95,12 @@ class RunShard:
     def run(self) -> Embeddings:
         """The run."""
         if self._run is None:
-            run = Embeddings(self._work.path, graph=self._work.graph, content=False)
+            run = Embeddings(
+                self._work.path,
+                graph=self._work.graph,
+                content=False,
+                checkpoint=self._work.pinned,
+            )
             require_checkpoint(self._work, run.path, run.state)
             names = {
                 runs.find_file(run.state, runs.rows_file(name, part, 0))
@@ -352,7 +357,7 @@ def _open(run: str | Path) -> Embeddings:
 @contextmanager
 def _shards(cluster: Cluster, run: Embeddings) -> Iterator[WorkerGroup]:
     """Start workers that have a run open."""
-    work = work_of(run.path, run.graph.path, run.state, cluster)
+    work = work_of(run, cluster)
 
     def most() -> int:
         return max(run.graph.num_partitions(name) for name in run.node_types)

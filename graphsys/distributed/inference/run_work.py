@@ -20,6 +20,7 @@ from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
+from graphsys.storage.reader import GraphReader
 from graphsys.storage.remote.publishing import own_number
 
 _LEFT_S: Final = 86_400.0
@@ -110,27 +111,43 @@ class RunWork:
     Attributes:
         path: Folder of the run.
         graph: Folder of the graph it was trained on.
-        checkpoint: What tells its last checkpoint from others.
+        checkpoint: State and settings of the checkpoint, which who asks has pinned.
         threads: Of a worker.
         model: Where the file of its own model is, if it has one.
     """
 
     path: str
     graph: str
-    checkpoint: str
+    checkpoint: tuple[Any, Any]
     threads: int
     model: str | None = None
 
+    @property
+    def pinned(self) -> tuple[Any, Any] | None:
+        """The checkpoint to open in a folder that all see, where a pin keeps its files.
 
-def work_of(
-    path: Path, graph: str | Path, state: CheckpointKey, cluster: Cluster
-) -> RunWork:
+        A training may have gone on in the folder since. None on an object store: who opens
+        it there gets the last one, and has to check by :func:`require_checkpoint`.
+        """
+        return None if is_remote(self.path) else self.checkpoint
+
+
+class PinnedRun(Protocol):
+    """A run of either trainer, open here."""
+
+    path: Path
+    state: Any
+    config: Any
+    graph: GraphReader
+
+
+def work_of(run: PinnedRun, cluster: Cluster) -> RunWork:
     """Return what the workers of a cluster are told of a run that is open here."""
     is_local = cluster.local_workers > 0
     return RunWork(
-        path=location_of(path),
-        graph=location_of(Path(graph)),
-        checkpoint=checkpoint_of(state),
+        path=location_of(run.path),
+        graph=location_of(Path(run.graph.path)),
+        checkpoint=(run.state, run.config),
         threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
     )
 
@@ -146,7 +163,7 @@ def require_checkpoint(work: RunWork, path: Path, state: CheckpointKey) -> None:
     Raises:
         ConfigError: A training has gone on meanwhile.
     """
-    if checkpoint_of(state) != work.checkpoint:
+    if checkpoint_of(state) != checkpoint_of(work.checkpoint[0]):
         raise ConfigError(
             f"{path} was trained further while it was asked; ask again when the training "
             "is over"

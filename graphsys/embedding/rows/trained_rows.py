@@ -12,6 +12,7 @@ from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding import run as runs
+from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.node_rows import EmbeddingTables
 from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
@@ -40,6 +41,8 @@ class TrainedEmbedding:
         graph: The graph it was trained on, or its path; opened from the recorded path if
             not given.
         content: Whether to compare files with their checksums, too, not their sizes alone.
+        checkpoint: State and settings of a checkpoint that the caller has pinned; the last
+            one, pinned here, if not given.
 
     Raises:
         ConfigError: There is no run, its graph is gone, or another was given.
@@ -47,14 +50,21 @@ class TrainedEmbedding:
     """
 
     def __init__(
-        self, path: str | Path, *, graph: GraphLike | None = None, content: bool = True
+        self,
+        path: str | Path,
+        *,
+        graph: GraphLike | None = None,
+        content: bool = True,
+        checkpoint: tuple[runs.EmbeddingRunState, EmbeddingConfig] | None = None,
     ) -> None:
         self.path = run_folder(path)
-        (self.state, self.config), self.pin = pinned(
-            self.path,
-            lambda: (runs.read_state(self.path), runs.read_config(self.path)),
-            self,
-        )
+        if checkpoint is None:
+            checkpoint, self.pin = pinned(
+                self.path,
+                lambda: (runs.read_state(self.path), runs.read_config(self.path)),
+                self,
+            )
+        self.state, self.config = checkpoint
         runs.check_files(self.path, self.state, content=content)
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)

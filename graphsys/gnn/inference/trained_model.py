@@ -15,7 +15,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.facade.graph import Graph
 from graphsys.gnn import run as runs
-from graphsys.gnn.config import num_threads
+from graphsys.gnn.config import GnnConfig, num_threads
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import open_transfer
 from graphsys.gnn.inference.transfer_checks import require_fitting
@@ -54,6 +54,8 @@ class OpenedRun:
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes.
         model: Where the file of a run's own model is, ``my_model.py:Net``; needed where
             the user has not trained with it here, for it is executed.
+        checkpoint: State and settings of a checkpoint that the caller has pinned; the last
+            one, pinned here, if not given.
 
     Attributes:
         budget: The same in bytes, None where there is none.
@@ -72,14 +74,23 @@ class OpenedRun:
         device: str = "cpu",
         memory: int | str | None = None,
         model: str | None = None,
+        checkpoint: tuple[runs.GnnRunState, GnnConfig] | None = None,
     ) -> None:
         self.path, self.budget = local_run(path), stated_budget(memory)
-        (self.state, self.config), self.pin = pinned(
-            self.path,
-            lambda: (runs.read_state(self.path), runs.read_config(self.path, model)),
-            self,
-        )
-        run_folder.check_files(self.path, self.state.files, self.state.checksums)
+        is_given = checkpoint is not None
+        if checkpoint is None:
+            checkpoint, self.pin = pinned(
+                self.path,
+                lambda: (runs.read_state(self.path), runs.read_config(self.path, model)),
+                self,
+            )
+        self.state, self.config = checkpoint
+        if is_given and model is not None:  # its file is not run in this process yet
+            self.config = replace(self.config, model=model)
+        checksums = dict(self.state.checksums)
+        if is_given:  # a training that goes on may have written its settings since
+            checksums.pop(run_folder.CONFIG_NAME, None)
+        run_folder.check_files(self.path, self.state.files, checksums)
         self.transfer = open_transfer(device, self.config)
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)
