@@ -1,5 +1,6 @@
 """Files of a source: what they are called, how they are compressed."""
 
+import io
 import lzma
 import os
 import tarfile
@@ -117,7 +118,7 @@ class InputFile:
     def _open_bytes(self) -> "ByteStream":
         try:
             if self.compression == "zip":
-                packer = zipfile.ZipFile(self.path)
+                packer = self.open_zip()
                 packed_member = packer.open(self.member or "")
                 return ByteStream(
                     packed_member, packed_member.tell, [packed_member, packer]
@@ -134,7 +135,7 @@ class InputFile:
             if self.compression is None:
                 plain = self.path.open("rb", buffering=0)
                 return ByteStream(plain, plain.tell, [plain])
-            packed = pa.OSFile(str(self.path)) if self.uri is None else self.remote()
+            packed = pa.OSFile(str(self.path)) if self.uri is None else self._buffered()
             if self.compression == "xz":
                 unpacked = lzma.LZMAFile(packed)  # noqa: SIM115, the stream closes it
                 return ByteStream(unpacked, packed.tell, [unpacked, packed])
@@ -153,6 +154,21 @@ class InputFile:
         """
         filesystem, path = pyarrow.fs.FileSystem.from_uri(self.uri)
         return filesystem.open_input_file(path)
+
+    def _buffered(self) -> io.BufferedReader:
+        """Open a file of an object store as :meth:`remote`, a request for each piece.
+
+        Who decompresses asks for 4 to 64 KiB at a time, and each request takes its time.
+        """
+        return io.BufferedReader(self.remote(), PIECE_BYTES)
+
+    def open_zip(self) -> zipfile.ZipFile:
+        """Open the zip archive that the file is, or is a member of.
+
+        Raises:
+            OSError, zipfile.BadZipFile: it cannot be opened, or is none.
+        """
+        return zipfile.ZipFile(self.path if self.uri is None else self._buffered())
 
     def read(self, stream: "ByteStream", size: int) -> bytes:
         """Read up to ``size`` bytes, fewer only at the end.
@@ -276,6 +292,8 @@ def _remote_file(uri: str) -> InputFile:
             raise
         raise InputError(f"{uri}: cannot be read: {describe(err)}") from err
     name = Path(path.rsplit("/", 1)[-1])
+    if name.suffix.lower() == ".zip":
+        return _only_member(InputFile(name, uri=uri))
     compression = _compression(uri, name, head)
     return InputFile(name, compression, member_bytes=info.size, uri=uri)
 
@@ -296,39 +314,45 @@ def archive_members(file: InputFile) -> list[InputFile]:
     return [InputFile(file.path, file.compression, name, size) for name, size in members]
 
 
-def zip_members(path: Path) -> list[InputFile]:
+def only_member(path: Path) -> InputFile:
+    """Return the one file of a zip archive.
+
+    Raises:
+        InputError: there are several, or none; not a zip archive, or a damaged one.
+    """
+    uri = as_uri(path)
+    return _only_member(InputFile(path if uri is None else Path(path.name), uri=uri))
+
+
+def zip_members(archive: InputFile) -> list[InputFile]:
     """List the files of a zip archive; nothing is written, and their names stay names.
 
     Raises:
         InputError: not a zip archive, or a damaged one.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            infos = [it for it in archive.infolist() if not it.is_dir()]
+        with archive.open_zip() as opened:
+            infos = [it for it in opened.infolist() if not it.is_dir()]
     except DAMAGE as err:
         raise InputError(
-            f"{path}: cannot be read as a zip archive: {describe(err)}; fetch it again"
+            f"{archive.name}: cannot be read as a zip archive: {describe(err)}; fetch it "
+            "again"
         ) from err
     return [
-        InputFile(path, "zip", it.filename, it.file_size)
+        replace(archive, compression="zip", member=it.filename, member_bytes=it.file_size)
         for it in infos
         if not it.filename.startswith("__MACOSX/")
         and not Path(it.filename).name.startswith(".")
     ]
 
 
-def only_member(path: Path) -> InputFile:
-    """Return the one file of a zip archive.
-
-    Raises:
-        InputError: there are several, or none.
-    """
-    members = zip_members(path)
+def _only_member(archive: InputFile) -> InputFile:
+    members = zip_members(archive)
     if len(members) != 1:
         names = cut_list(repr(it.member) for it in members)
         raise InputError(
-            f"{path}: holds {len(members)} files, expected one ({names}); unpack it, unzip "
-            "FILE -d NEW, and name the files"
+            f"{archive.name}: holds {len(members)} files, expected one ({names}); unpack "
+            "it, unzip FILE -d NEW, and name the files"
         )
     return members[0]
 

@@ -212,7 +212,7 @@ def guess_format(path: Path) -> str:
             f"{path}: a pipe has no name that tells the format; say it with --format, one "
             f"of {', '.join(formats.names())}"
         )
-    if path.suffix.lower() == ".zip" and as_uri(path) is None:
+    if path.suffix.lower() == ".zip":
         return _guess_zipped(path)
     name = path.name.lower()
     if planetoid_name(path) is not None:

@@ -1,14 +1,20 @@
 """Sources by address: pyarrow's filesystems, tried on local files."""
 
 import gzip
+import io
+import lzma
+import zipfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from graphsys.core.errors import InputError
 from graphsys.datasets import ingest, open_source
+from graphsys.datasets.files import InputFile
 
 
 def test_text_by_address(tmp_path: Path) -> None:
@@ -23,6 +29,66 @@ def test_text_by_address(tmp_path: Path) -> None:
             assert source.total_bytes == (tmp_path / name).stat().st_size
     graph = ingest(f"file://{tmp_path}/g.txt", tmp_path / "g").graph
     assert graph.num_edges == 2
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz", "zip"])
+def test_what_is_compressed_is_asked_for_in_large_pieces(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request of an object store takes its time, and who decompresses asks for little."""
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, 10**9, (60_000, 2))
+    text = "".join(f"{a} {b}\n" for a, b in edges.tolist()).encode()
+    path = tmp_path / f"g.txt.{ending}"
+    if ending == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("g.txt", text)
+    elif ending == "xz":
+        path.write_bytes(lzma.compress(text, preset=0))
+    else:
+        name = {"gz": "gzip", "zst": "zstd", "bz2": "bz2"}[ending]
+        with (
+            pa.OSFile(str(path), "wb") as file,
+            pa.CompressedOutputStream(file, name) as to,
+        ):
+            to.write(text)
+    asked: list[int] = []
+    remote = InputFile.remote
+
+    def noting(self: InputFile) -> Any:
+        class Noting(io.RawIOBase):
+            file = remote(self)
+            seek, tell = file.seek, file.tell
+
+            def readable(self) -> bool:
+                return True
+
+            def seekable(self) -> bool:
+                return True
+
+            def readinto(self, into: Any) -> int:
+                found = self.file.read(len(into))
+                asked.append(len(found))
+                into[: len(found)] = found
+                return len(found)
+
+        return Noting()
+
+    monkeypatch.setattr(InputFile, "remote", noting)
+    source = open_source(f"file://{path}")
+    asked.clear()
+    chunks: Any = source.chunks()
+    found = np.concatenate([chunk.src for chunk in chunks])
+    assert found.tolist() == edges[:, 0].tolist()
+    assert (
+        sum(size > 0 for size in asked) <= 6
+    )  # the file is 700 kB, and read once or twice
+
+
+def test_an_archive_by_address_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "g.txt.zip").write_bytes(b"PK of another kind")
+    with pytest.raises(InputError, match=r"file:///.*zip: cannot be read as a zip archive"):
+        open_source(f"file://{tmp_path}/g.txt.zip")
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
