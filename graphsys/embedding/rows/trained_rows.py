@@ -59,12 +59,12 @@ class TrainedEmbedding:
     ) -> None:
         self.path = run_folder(path)
         if checkpoint is None:
-            checkpoint, self.pin = pinned(
+            last, self.pin = pinned(
                 self.path,
                 lambda: (runs.read_state(self.path), runs.read_config(self.path)),
                 self,
             )
-        self.state, self.config = checkpoint
+        self.state, self.config = checkpoint or last
         runs.check_files(self.path, self.state, content=content)
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)

@@ -79,12 +79,12 @@ class OpenedRun:
         self.path, self.budget = local_run(path), stated_budget(memory)
         is_given = checkpoint is not None
         if checkpoint is None:
-            checkpoint, self.pin = pinned(
+            last, self.pin = pinned(
                 self.path,
                 lambda: (runs.read_state(self.path), runs.read_config(self.path, model)),
                 self,
             )
-        self.state, self.config = checkpoint
+        self.state, self.config = checkpoint or last
         if is_given and model is not None:  # its file is not run in this process yet
             self.config = replace(self.config, model=model)
         checksums = dict(self.state.checksums)

@@ -104,8 +104,8 @@ def test_rows_beyond_the_budget_are_never_made(
     made: list[str] = []
     make = torch.nn.Embedding.__init__
 
-    def noting(self: Any, *sizes: int, **given: Any) -> None:
-        make(self, *sizes, **given)
+    def noting(self: Any, size: int, dim: int, **given: Any) -> None:
+        make(self, size, dim, **given)
         made.append(self.weight.device.type)
 
     monkeypatch.setattr(torch.nn.Embedding, "__init__", noting)
