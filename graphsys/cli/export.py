@@ -10,9 +10,11 @@ from graphsys.cli.options import (
     JsonOption,
     LimitOption,
     ModelOption,
+    NameColumnOption,
     OverwriteOption,
     RunArgument,
     SafeCellsOption,
+    by_names,
     examples,
     network_on,
     parse_cluster,
@@ -23,6 +25,7 @@ from graphsys.cli.options import (
 EPILOG = examples(
     "graphsys export run -o emb.parquet",
     "graphsys export run -o emb.npy",
+    "graphsys export run -o emb.csv --name-column title",
     "graphsys export gnn-run -o items.csv --node-type item",
     "graphsys export run -o emb.parquet --cluster local:2",
 )
@@ -36,6 +39,7 @@ def export(
     relation: str | None = None,
     relation_types: Path | None = None,
     memory: LimitOption = None,
+    name_column: NameColumnOption = None,
     model: ModelOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
@@ -65,7 +69,11 @@ def export(
         require_no_model(model)
     if cluster is not None and not is_network:
         where = parse_cluster(
-            cluster, memory=memory, relation=relation, relation_types=relation_types
+            cluster,
+            memory=memory,
+            relation=relation,
+            relation_types=relation_types,
+            name_column=name_column,
         )
     if relation_types is not None and (is_network or node_type is not None):
         raise ConfigError(
@@ -81,23 +89,31 @@ def export(
         check_target(out, overwrite=overwrite)  # before anything is loaded
     if is_network:
         facts = _export_network(
-            run, out, node_type, relation, memory, model, cluster, overwrite=overwrite
+            run,
+            out,
+            node_type,
+            relation,
+            memory,
+            name_column,
+            model,
+            cluster,
+            overwrite=overwrite,
         )
     elif cluster is not None:
         facts["workers"] = _export_on(
             where, run, out, node_type=node_type, overwrite=overwrite
         )
-    elif relation_types is None:
-        from graphsys import embedding
-
-        require_no_relation(relation)
-        embedding.export(run, out, node_type=node_type, overwrite=overwrite, memory=memory)
     else:
         from graphsys import embedding
 
         require_no_relation(relation)
-        written.append(relation_types)
-        embedding.export_pbg(run, out, relation_types, overwrite=overwrite)
+        opened = by_names(embedding.open_run(run), name_column)
+        how: dict[str, Any] = {"overwrite": overwrite}
+        if relation_types is None:
+            embedding.export(opened, out, node_type=node_type, memory=memory, **how)
+        else:
+            written.append(relation_types)
+            embedding.export_pbg(opened, out, relation_types, **how)
     if json:
         print_json({"output": str(out)} | facts)
     else:
@@ -121,6 +137,7 @@ def _export_network(
     node_type: str | None,
     relation: str | None,
     memory: str | None,
+    name_column: str | None,
     model: str | None,
     cluster: str | None,
     *,
@@ -132,7 +149,7 @@ def _export_network(
     progress = open_progress()
     with network_on(cluster, run, memory=memory, model=model) as (opened, facts):
         gnn.export(
-            opened,
+            by_names(opened, name_column),
             out,
             node_type=node_type,
             relation=relation,

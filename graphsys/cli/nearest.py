@@ -12,7 +12,9 @@ from graphsys.cli.options import (
     JsonOption,
     LimitOption,
     ModelOption,
+    NameColumnOption,
     RunArgument,
+    by_names,
     examples,
     network_on,
     parse_cluster,
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EPILOG = examples(
-    "graphsys nearest run user:17 -k 5", "graphsys nearest run user:17 --index hnsw"
+    "graphsys nearest run user:17 -k 5",
+    "graphsys nearest run user:17 --index hnsw",
+    "graphsys nearest run Berlin --name-column name",
 )
 
 
@@ -39,6 +43,7 @@ def nearest(
     relation: str | None = None,
     index: str = "exact",
     memory: LimitOption = None,
+    name_column: NameColumnOption = None,
     model: ModelOption = None,
     cluster: ClusterOption = None,
     json: JsonOption = False,
@@ -60,10 +65,12 @@ def nearest(
         require_no_model(model)
     if is_gnn_run(run):
         found, facts = _by_network(
-            run, node, k, node_type, relation, index, memory, model, cluster
+            run, node, k, node_type, relation, index, memory, name_column, model, cluster
         )
     elif cluster is None:
-        found = _on_one_machine(run, node, k, node_type, relation, index, memory)
+        found = _on_one_machine(
+            run, node, k, node_type, relation, index, memory, name_column
+        )
     else:
         from graphsys import distributed
 
@@ -72,6 +79,7 @@ def nearest(
             memory=memory,
             relation=relation,
             index=None if index == "exact" else index,
+            name_column=name_column,
         )
         found, facts["workers"] = distributed.nearest(
             run, node, k, cluster=where, node_type=node_type
@@ -91,12 +99,13 @@ def _on_one_machine(
     relation: str | None,
     index: str,
     memory: str | None,
+    name_column: str | None,
 ) -> "pa.Table":
     from graphsys import embedding
 
     require_no_relation(relation)
     return embedding.nearest(
-        run,
+        by_names(embedding.open_run(run), name_column),
         node,
         k,
         node_type=node_type,
@@ -113,6 +122,7 @@ def _by_network(
     relation: str | None,
     index: str,
     memory: str | None,
+    name_column: str | None,
     model: str | None,
     cluster: str | None,
 ) -> "tuple[pa.Table, dict[str, Any]]":
@@ -128,7 +138,7 @@ def _by_network(
     progress = open_progress()
     with network_on(cluster, run, memory=memory, model=model) as (opened, facts):
         found = gnn.nearest(
-            opened,
+            by_names(opened, name_column),
             node,
             k,
             node_type=node_type,

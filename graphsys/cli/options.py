@@ -103,6 +103,15 @@ ClusterOption = Annotated[
 ]
 
 
+NameColumnOption = Annotated[
+    str | None,
+    option(
+        "--name-column COLUMN",
+        "The column of the nodes that they go by, asked and answered, instead of their id: "
+        "name, say.",
+        INPUT,
+    ),
+]
 ModelOption = Annotated[
     str | None,
     option(
@@ -112,6 +121,17 @@ ModelOption = Annotated[
         INPUT,
     ),
 ]
+
+
+def by_names(run: Any, column: str | None) -> Any:
+    """Return an open run whose nodes go by a column, if one is given.
+
+    Raises:
+        ConfigError: Nodes have no such column; the message lists those there are.
+    """
+    if column is not None:
+        run.graph = run.graph.named_by(column)
+    return run
 
 
 def require_no_model(model: str | None) -> None:

@@ -11,9 +11,11 @@ from graphsys.cli.options import (
     JsonOption,
     LimitOption,
     ModelOption,
+    NameColumnOption,
     OverwriteOption,
     RunArgument,
     SafeCellsOption,
+    by_names,
     examples,
     network_on,
     require_no_model,
@@ -29,6 +31,7 @@ EPILOG = examples(
     "graphsys predict run --relation likes --top-k 10 -o likes.parquet",
     "graphsys predict run --nodes users.txt --relation likes -o likes.csv",
     "graphsys predict run --nodes questions.csv --known mark -o answers.parquet",
+    "graphsys predict run --relation capital --name-column name -o capitals.csv",
     "graphsys predict gnn-run -o classes.parquet",
     "graphsys predict recommender --top-k 20 --nodes users.txt -o recommended.csv",
     "graphsys predict gnn-run --graph grown --nodes new.txt -o classes.parquet",
@@ -48,6 +51,7 @@ def predict(
     known_splits: str | None = None,
     format_: FormatOption = None,
     memory: LimitOption = None,
+    name_column: NameColumnOption = None,
     model: ModelOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
@@ -101,6 +105,7 @@ def predict(
             nodes,
             relation,
             memory,
+            name_column,
             model,
             cluster,
             top_k,
@@ -111,7 +116,18 @@ def predict(
             raise ConfigError(
                 f"--known-splits {known_splits} is about answers; ask for them with --top-k"
             )
-        _predict_nodes(run, chosen, target, nodes, relation, memory, model, cluster, known)
+        _predict_nodes(
+            run,
+            chosen,
+            target,
+            nodes,
+            relation,
+            memory,
+            name_column,
+            model,
+            cluster,
+            known,
+        )
     elif cluster is not None:
         raise ConfigError(
             f"--cluster: {run} is a run of embeddings, whose questions one machine answers "
@@ -119,7 +135,7 @@ def predict(
         )
     else:
         how = _KnownAnswers(known or "drop", known_splits)
-        _answer(run, chosen, target, nodes, relation, memory, top_k or 10, how)
+        _answer(run, chosen, target, nodes, relation, memory, name_column, top_k or 10, how)
 
 
 class _KnownAnswers(NamedTuple):
@@ -175,6 +191,7 @@ def _answer(
     nodes: Path | None,
     relation: str | None,
     memory: str | None,
+    name_column: str | None,
     k: int,
     known: _KnownAnswers,
 ) -> None:
@@ -183,7 +200,7 @@ def _answer(
     from graphsys.cli.progress import open_progress
     from graphsys.embedding.files.question_files import all_questions, read_questions
 
-    opened = embedding.open_run(run, graph=chosen)
+    opened = by_names(embedding.open_run(run, graph=chosen), name_column)
     if nodes is not None:
         questions = read_questions(nodes, relation)
     else:
@@ -219,6 +236,7 @@ def _recommend(
     nodes: Path | None,
     relation: str | None,
     memory: str | None,
+    name_column: str | None,
     model: str | None,
     cluster: str | None,
     k: int,
@@ -233,6 +251,7 @@ def _recommend(
     chosen = None if nodes is None else read_nodes(nodes)
     progress = open_progress()
     with network_on(cluster, run, graph, memory=memory, model=model) as (opened, told):
+        by_names(opened, name_column)
         told["known_splits"] = known.told(opened.graph)
         found = gnn.recommend(
             opened,
@@ -262,6 +281,7 @@ def _predict_nodes(
     nodes: Path | None,
     relation: str | None,
     memory: str | None,
+    name_column: str | None,
     model: str | None,
     cluster: str | None,
     known: str | None,
@@ -279,7 +299,7 @@ def _predict_nodes(
     chosen = None if nodes is None else read_nodes(nodes)
     with network_on(cluster, run, graph, memory=memory, model=model) as (opened, told):
         found = gnn.predict(
-            opened,
+            by_names(opened, name_column),
             chosen,
             graph=graph,
             relation=relation,

@@ -11,6 +11,7 @@ from graphsys.cli.options import (
     ClusterOption,
     DeviceOption,
     JsonOption,
+    NameColumnOption,
     OverwriteOption,
     SafeCellsOption,
     TableOption,
@@ -39,6 +40,7 @@ EPILOG = examples(
     "graphsys run pagerank web",
     "graphsys run pagerank web -o now.parquet --from ranks.parquet",
     "graphsys run bfs web -o hops.csv --param source=42",
+    "graphsys run bfs cities -o hops.csv --param source=Berlin --name-column name",
     "graphsys run betweenness web -o - --param sources=42,17 --format csv | head",
     "graphsys run my_program.py:MyProgram web -o out.parquet --memory 4GB",
     "graphsys run pagerank web -o ranks.parquet --cluster local:2",
@@ -74,6 +76,7 @@ def run(
     param: list[str] | None = None,
     implementation: str | None = None,
     from_: Path | None = None,
+    name_column: NameColumnOption = None,
     max_supersteps: int | None = None,
     require_convergence: bool = False,
     device: DeviceOption = "cpu",
@@ -144,6 +147,10 @@ def run(
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     settings["num_threads"] = threads
+    if name_column is not None and cluster is not None:
+        raise ConfigError("--name-column does not go with --cluster; leave out one of them")
+    if name_column is not None and from_ is not None:
+        raise ConfigError("--name-column does not go with --from; leave out one of them")
     if explain:
         with graphsys.open(graph) as opened:
             print_explanation(work.prepare(opened, settings), algorithm, as_json=json)
@@ -157,7 +164,8 @@ def run(
         telling_what_is_kept(lambda: _kept(checkpoint)),
         graphsys.open(graph) as opened,
     ):
-        done = work.prepare(opened, settings).run(open_progress())
+        named = opened if name_column is None else opened.named_by(name_column)
+        done = work.prepare(named, settings).run(open_progress())
     if out is None and done.pieces is not None:
         _ = done.table  # says that it is too large for one
     if out is not None:

@@ -94,6 +94,33 @@ class Graph(GraphReader):
 
         return neighbors(self, node, node_type, edge_type, direction)
 
+    def named_by(self, column: str) -> "Graph":
+        """Return this graph with a column of its nodes, such as their name, as their ids.
+
+        What is asked of a run takes names and gives names then:
+        ``gs.embedding.nearest("run", "Berlin", graph=gs.open("kg").named_by("name"))``.
+
+        Args:
+            column: The column: texts or integers. Node types without it keep their ids; a
+                node without a text has its id as one. A name that several nodes have is
+                given, and refused where it is asked for.
+
+        Raises:
+            ConfigError: No node type has such a column; the message lists those there are.
+        """
+        from graphsys.facade.node_names import node_names
+
+        graph = self.by_ids()
+        names = node_names(graph, column)
+        made = object.__new__(_NamedView if isinstance(self, GraphView) else _NamedGraph)
+        vars(made).update(vars(graph))
+        made._graph, made._column, made._names = graph, column, names
+        return made
+
+    def by_ids(self) -> "Graph":
+        """Return the graph whose nodes go by their ids: this one, unless it is named."""
+        return self
+
     def degree(
         self,
         node: NodeKey,
@@ -333,6 +360,48 @@ class Graph(GraphReader):
 
 class GraphView(TimedGraph, Graph):
     """A span of time of a graph; closing it closes nothing."""
+
+
+class _NamedGraph(Graph):
+    """A graph whose nodes go by a column of theirs; see :meth:`Graph.named_by`."""
+
+    _graph: Graph
+    _column: str
+    _names: "dict[str, pa.ChunkedArray]"
+
+    def by_ids(self) -> Graph:
+        """Return the graph whose nodes go by their ids."""
+        return self._graph
+
+    def node_ids(self, node_type: str) -> pa.ChunkedArray:
+        """Return the names of a type in the order of their numbers."""
+        found = self._names.get(node_type)
+        return self._graph.node_ids(node_type) if found is None else found
+
+    def part_ids(self, node_type: str, part: int) -> pa.ChunkedArray:
+        """Return the names of a partition's nodes."""
+        first, end = self.offsets(node_type)[part : part + 2].tolist()
+        return self.node_ids(node_type).slice(first, end - first)
+
+    def lookup(
+        self, node_type: str, ids: Sequence[Any] | npt.NDArray[Any]
+    ) -> npt.NDArray[np.int64]:
+        """Return the numbers of nodes given by their names, int64 ``[n]``.
+
+        Raises:
+            UnknownNameError: A node has no such name; the message names the first.
+            ConfigError: Several have it; the message lists their ids.
+        """
+        from graphsys.facade.node_names import lookup_names
+
+        names = self._names.get(node_type)
+        if names is None:
+            return self._graph.lookup(node_type, ids).astype(np.int64)
+        return lookup_names(self._graph, node_type, self._column, names, ids)
+
+
+class _NamedView(_NamedGraph, GraphView):
+    """A span of time of a graph whose nodes go by a column."""
 
 
 def open_graph(path: AnyPath) -> Graph:

@@ -27,6 +27,7 @@ class NodeNumbers:
         ids: The ids of every type in the order of their numbers, by type.
         where: The graph, for messages.
         graph: The store that has their columns, or None.
+        named: The same whose nodes go by names, which are asked and answered then.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class NodeNumbers:
         ids: Mapping[str, pa.ChunkedArray],
         where: str,
         graph: GraphReader | None = None,
+        named: GraphReader | None = None,
     ) -> None:
         self.ids_by_type = dict(ids)
+        self._named = named
         self.where = where
         self._graph = graph
         lengths = [len(known) for known in self.ids_by_type.values()]
@@ -45,10 +48,12 @@ class NodeNumbers:
     @classmethod
     def of(cls, graph: GraphReader) -> "NodeNumbers":
         """Number the nodes of a store."""
+        plain = graph.by_ids()
         return cls(
-            {kind: graph.node_ids(kind) for kind in graph.node_types},
+            {kind: plain.node_ids(kind) for kind in graph.node_types},
             str(graph.path),
-            graph,
+            plain,
+            None if graph is plain else graph,
         )
 
     @classmethod
@@ -112,9 +117,7 @@ class NodeNumbers:
             if kind not in self.ids_by_type:
                 raise UnknownNameError(f"{self.where} has no node type {kind!r}")
             try:
-                place = lookup_ids(
-                    self.ids_by_type[kind], [node], f"{kind!r} of {self.where}"
-                )
+                place = self._places(kind, node)
                 found.append((kind, int(place[0]) + self.base(kind)))
             except UnknownNameError as err:
                 missing = err
@@ -127,6 +130,11 @@ class NodeNumbers:
             raise missing or UnknownNameError(f"node {node!r} is not in {self.where}")
         self._last = (node, node_type, found[0][1])
         return found[0][1]
+
+    def _places(self, kind: str, node: Any) -> npt.NDArray[np.int64]:
+        if self._named is not None:
+            return self._named.lookup(kind, [node]).astype(np.int64)
+        return lookup_ids(self.ids_by_type[kind], [node], f"{kind!r} of {self.where}")
 
     @cached_property
     def are_ordered(self) -> bool:
@@ -169,6 +177,8 @@ class NodeNumbers:
     def _all_ids(self) -> pa.ChunkedArray:
         """Ids in the order of the numbers: int64, or text where types differ in kind."""
         columns = list(self.ids_by_type.values())
+        if self._named is not None:
+            columns = [self._named.node_ids(kind) for kind in self.types]
         kinds = {column.type for column in columns}
         if len(kinds) > 1:
             columns = [column.cast(pa.large_string()) for column in columns]

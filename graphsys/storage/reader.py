@@ -222,6 +222,14 @@ class GraphReader:
             chunks.append(new)
         return pa.chunked_array(chunks, type=columns[0].type if columns else None)
 
+    def by_ids(self) -> "GraphReader":
+        """Return the graph whose nodes go by their ids: this one, unless it is named."""
+        return self
+
+    def part_ids(self, node_type: str, part: int) -> pa.ChunkedArray:
+        """Return the ids of a partition's nodes, mapped."""
+        return self.nodes(node_type, part).column("id")
+
     def node_column(self, node_type: str, name: str) -> pa.ChunkedArray:
         """Return a column of all nodes of a type, in the order of their numbers.
 

@@ -186,7 +186,7 @@ def to_batches(
     is_typed, block = len(types) > 1 if is_typed is None else is_typed, block or _BLOCK
     for name in types:
         for part, first, end in share.partitions(run.graph.offsets(name)):
-            ids = run.graph.nodes(name, part).column("id")
+            ids = run.graph.part_ids(name, part)
             rows = run.rows(name, part)
             for begin in range(first, end, block):
                 size = min(block, end - begin)

@@ -58,6 +58,11 @@ CASES = {
         r"; (graphsys run --list) shows",
         "--list",
     ),
+    "names on a cluster": of_run(
+        "wcc g -o r.csv --name-column name --cluster local:2",
+        "(--name-column) does not go with",
+        "wcc g -o r.csv --json",
+    ),
     "out": of_run(
         "pagerank g --json",
         "(--out) FILE",

@@ -29,8 +29,8 @@ FLAGS = {
     "--overwrite --partitioner --partitions --seed",
     "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --cluster "
     "--device --device-memory --explain --format --from --help --implementation --json "
-    "--list --max-supersteps --memory --out --overwrite --param --require-convergence "
-    "--resume --safe-cells --strategy --threads",
+    "--list --max-supersteps --memory --name-column --out --overwrite --param "
+    "--require-convergence --resume --safe-cells --strategy --threads",
     "graphsys mine": "--help",
     "graphsys mine count": "GRAPH PATTERN... --cluster --device --disconnected --explain "
     "--help --induced --json --labels --memory --threads",
@@ -55,12 +55,12 @@ FLAGS = {
     "graphsys evaluate": "RUN --candidates --cluster --draw --help --json --memory "
     "--model --queries --seed --split",
     "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --model "
-    "--node-type --relation",
+    "--name-column --node-type --relation",
     "graphsys predict": "RUN --cluster --format --graph --help --json --known "
-    "--known-splits --memory --model --nodes --out --overwrite --relation --safe-cells "
-    "--top-k",
-    "graphsys export": "RUN --cluster --help --json --memory --model --node-type --out "
-    "--overwrite --relation --relation-types --safe-cells",
+    "--known-splits --memory --model --name-column --nodes --out --overwrite "
+    "--relation --safe-cells --top-k",
+    "graphsys export": "RUN --cluster --help --json --memory --model --name-column "
+    "--node-type --out --overwrite --relation --relation-types --safe-cells",
     "graphsys plot": "RUN --help --json --out --overwrite",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "

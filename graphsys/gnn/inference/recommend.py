@@ -90,7 +90,7 @@ def recommend(
         parts[-1]["query"] += begin
         progress.advance(len(some))
     progress.close()
-    return _table(ends, heads, parts, relation or ends.edge_type, known)
+    return _table(opened, ends, heads, parts, relation or ends.edge_type, known)
 
 
 @torch.no_grad()
@@ -121,7 +121,12 @@ def _best(
 
 
 def _table(
-    ends: Ends, heads: Ints, parts: list[dict[str, Any]], relation: str, known: Known
+    run: OpenedRun,
+    ends: Ends,
+    heads: Ints,
+    parts: list[dict[str, Any]],
+    relation: str,
+    known: Known,
 ) -> pa.Table:
     """Turn numbers into ids, a row per answer."""
     none = {
@@ -135,7 +140,7 @@ def _table(
         name: np.concatenate([np.empty(0, dtype=kind), *(part[name] for part in parts)])
         for name, kind in none.items()
     }
-    src, dst = (ends.graph.node_ids(name) for name in (ends.src_type, ends.dst_type))
+    src, dst = (run.graph.node_ids(name) for name in (ends.src_type, ends.dst_type))
     columns = {
         "query": found["query"],
         "rank": found["rank"],

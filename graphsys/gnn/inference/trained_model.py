@@ -114,7 +114,8 @@ class OpenedRun:
         """The task, the graph and the network with its weights."""
         from graphsys.gnn.training.api import build_context
 
-        context = build_context(self.graph, self.config, self.transfer, is_checking=False)
+        graph = self.graph.by_ids()  # draws are keyed on ids
+        context = build_context(graph, self.config, self.transfer, is_checking=False)
         context = replace(context, budget=self.budget)
         weights = runs.load(self.path, self.state, "best")
         if weights is None:
