@@ -174,7 +174,9 @@ def run(
         print_note(f"warning: {done.warning}")
     if out != STDOUT:
         print_run(done, algorithm, out, as_json=json)
-    if out is None and not json and len(done):
+    if not json and done.pieces is None and not len(done):
+        print_note("no rows: nothing was found that could be listed")
+    elif out is None and not json:
         print_preview(done.table, work.shown)
 
 

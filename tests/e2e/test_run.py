@@ -106,6 +106,13 @@ def test_without_a_file_the_first_rows_are_shown(graph: Path, run_cli: Run) -> N
     assert "6 of 6 rows, smallest value first; all of them: -o FILE" in done.stderr
 
 
+def test_a_path_that_is_not_there_is_said(graph: Path, run_cli: Run) -> None:
+    ends = ("--param", "source=1", "--param", "target=11")
+    done = run_cli("run", "shortest_path", graph, *ends)
+    assert done.returncode == 0, done.stderr
+    assert "no rows: nothing was found that could be listed" in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl", "arrow"])
 def test_results_go_to_stdout_as_asked_for(
     kind: str, graph: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
