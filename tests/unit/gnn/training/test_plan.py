@@ -115,6 +115,16 @@ def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None
         gnn.train(graph, config_of(), tmp_path / "run", memory="1MB")
 
 
+@pytest.mark.parametrize("accumulate", [1, 5])
+def test_a_plan_has_the_optimizers_moments(
+    groups: Store, tmp_path: Path, accumulate: int
+) -> None:
+    config = config_of(batch_size=2, accumulate=accumulate)
+    found = gnn.train(groups(1), config, tmp_path / "run", dry_run=True).metrics
+    assert found["planned_batches"] > 5
+    assert found["planned_memory_split"]["optimizer"] >= 2 * found["planned_parameter_bytes"]
+
+
 def test_learned_rows_are_counted_once_whatever_the_share_of_a_batch(
     tmp_path: Path,
 ) -> None:
