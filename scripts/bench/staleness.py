@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,21 @@ def changed_since(commit: str, paths: Sequence[str], root: Path = ROOT) -> float
     files = [root / it for it in _git(root, "ls-files", "--", *paths).splitlines()]
     total = sum(len(it.read_bytes().splitlines()) for it in files if it.is_file())
     return count / max(total, 1)
+
+
+def fresh(
+    rows: Iterable[dict[str, Any]], case: str, root: Path = ROOT
+) -> list[dict[str, Any]]:
+    """Return the rows of a case that are not stale: a call goes on with the others."""
+    shares: dict[str, float | None] = {}
+
+    def is_fresh(commit: str) -> bool:
+        if commit not in shares:
+            shares[commit] = changed_since(commit, MEASURED[case], root)
+        share = shares[commit]
+        return share is not None and share <= SHARE
+
+    return [row for row in rows if is_fresh(row.get("commit", ""))]
 
 
 def marked(text: str, ages: dict[str, Age]) -> str:

@@ -25,6 +25,7 @@ from bench.quality.cells import CELLS, Cell
 from bench.quality.table import markdown
 from bench.quality.tasks import TASKS
 from bench.quality.walk_pairs import pair_graph
+from bench.staleness import fresh
 from graphsys.core.machine import describe_machine
 from graphsys.core.memory import MemoryMeter
 from graphsys.datasets import recipes
@@ -134,7 +135,8 @@ def main(arguments: list[str]) -> int:
         for preset in options.cells or CELLS:
             cell = CELLS[preset]
             for partitions in map(int, options.partitions.split(",")):
-                if not options.again and is_done(rows, cell, partitions, options.overrides):
+                known = [] if options.again else fresh(rows, "embedding_quality")
+                if is_done(known, cell, partitions, options.overrides):
                     print(f"{preset}, {partitions} partitions: measured before")
                     continue
                 row = measure(

@@ -5,8 +5,8 @@
 
 A run is a preset and a seed; of a data set with ten fixed splits, seed k is split k - 1.
 --save writes results/gnn_quality_<hardware>_<yyyymm>.json after every run, and a later
-call goes on with the runs that are missing (--again: all of them). With --runs a training
-that was killed goes on where it was.
+call goes on with the runs that are missing or stale (--again: all of them). With --runs a
+training that was killed goes on where it was.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from bench.__main__ import describe_run
 from bench.load import LoadMeter
 from bench.quality.gnn_cells import CELLS
 from bench.quality.tasks import label_metrics
+from bench.staleness import fresh
 from graphsys.core.machine import describe_machine
 from graphsys.datasets import recipes
 from graphsys.gnn import evaluate, load_config, open_run, train
@@ -100,8 +101,8 @@ def main(arguments: list[str]) -> int:
             if options.seeds:
                 seeds = tuple(int(seed) for seed in options.seeds.split(","))
             for seed in seeds:
-                found = {(row["preset"], row["seed"]) for row in rows}
-                if (preset, seed) in found and not options.again:
+                known = [] if options.again else fresh(rows, "gnn_quality")
+                if any((row["preset"], row["seed"]) == (preset, seed) for row in known):
                     continue
                 row = measure(preset, seed, options.shared, folder, options.overrides)
                 row = output.stamp(command) | row

@@ -61,6 +61,9 @@ def test_more_than_a_tenth_of_the_lines_makes_a_result_stale(
     result.write_text(json.dumps({"rows": [{"commit": commit}]}))
     age = staleness.age_of(result, tmp_path)
     assert (age.share, age.is_stale) == (changed / 100, is_stale)
+    rows = [{"commit": commit}, {"commit": "0123456789ab"}, {}]
+    kept = staleness.fresh(rows, "planted", tmp_path)
+    assert kept == ([] if is_stale else rows[:1])
     result.write_text(json.dumps({"rows": [{"commit": "0123456789ab"}]}))
     gone = staleness.age_of(result, tmp_path)
     assert (gone.date, gone.share, gone.is_stale) == ("", None, True)
