@@ -26,6 +26,7 @@ EPILOG = examples(
     "graphsys export run -o emb.parquet",
     "graphsys export run -o emb.npy",
     "graphsys export run -o emb.csv --name-column title",
+    "graphsys export run --format hub -o my-model",
     "graphsys export gnn-run -o items.csv --node-type item",
     "graphsys export run -o emb.parquet --cluster local:2",
 )
@@ -38,6 +39,7 @@ def export(
     node_type: str | None = None,
     relation: str | None = None,
     relation_types: Path | None = None,
+    format_: str | None = None,
     memory: LimitOption = None,
     name_column: NameColumnOption = None,
     model: ModelOption = None,
@@ -51,6 +53,8 @@ def export(
     Output:
         -o, --out FILE: The file to write: .parquet, .arrow, .csv, .tsv, .json, .jsonl, .npy
             or .safetensors.
+        --format NAME: hub: a folder for a model hub, with safetensors, config.json and a
+            card; it is taken wherever a run is. By default what the name of the file says.
         --relation-types FILE: Write the operators too, both .tsv files as PyTorch-BigGraph
             does.
 
@@ -58,10 +62,13 @@ def export(
         --node-type NAME: Only nodes of this type; all that have rows by default.
         --relation NAME: Whose rows, of a network with a row per relation (gatne).
     """
-    from graphsys.core.errors import ConfigError
     from graphsys.storage.runs.run_folder import is_gnn_run
     from graphsys.training.row_files import check_target
 
+    if format_ is not None:
+        given = node_type, relation, relation_types, memory, name_column, model, cluster
+        _export_hub(run, out, format_, given, overwrite=overwrite, as_json=json)
+        return
     written = [out]
     facts: dict[str, Any] = {}
     is_network = is_gnn_run(run)
@@ -75,16 +82,8 @@ def export(
             relation_types=relation_types,
             name_column=name_column,
         )
-    if relation_types is not None and (is_network or node_type is not None):
-        raise ConfigError(
-            "--relation-types writes all of a run of embeddings, as PyTorch-BigGraph does; "
-            "leave it out for a network, and with --node-type"
-        )
-    if relation_types is not None and memory is not None:
-        raise ConfigError(
-            "--memory does not go with --relation-types, which writes rows as they are "
-            "mapped; leave it out"
-        )
+    if relation_types is not None:
+        _check_operators(node_type, memory, is_network=is_network)
     if relation_types is None:
         check_target(out, overwrite=overwrite)  # before anything is loaded
     if is_network:
@@ -118,6 +117,64 @@ def export(
         print_json({"output": str(out)} | facts)
     else:
         print_note(f"wrote {' and '.join(map(str, written))}")
+
+
+def _check_operators(
+    node_type: str | None, memory: str | None, *, is_network: bool
+) -> None:
+    """Refuse what does not go with a file of the operators."""
+    from graphsys.core.errors import ConfigError
+
+    if is_network or node_type is not None:
+        raise ConfigError(
+            "--relation-types writes all of a run of embeddings, as PyTorch-BigGraph does; "
+            "leave it out for a network, and with --node-type"
+        )
+    if memory is not None:
+        raise ConfigError(
+            "--memory does not go with --relation-types, which writes rows as they are "
+            "mapped; leave it out"
+        )
+
+
+_NOT_OF_HUBS = (
+    "--node-type",
+    "--relation",
+    "--relation-types",
+    "--memory",
+    "--name-column",
+    "--model",
+    "--cluster",
+)
+
+
+def _export_hub(
+    run: Path,
+    out: Path,
+    kind: str,
+    given: tuple[object, ...],
+    *,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write a folder for a model hub."""
+    from graphsys.core.errors import ConfigError
+    from graphsys.training.hub import export_hub
+
+    if kind != "hub":
+        raise ConfigError(
+            f"format: got {kind!r}, expected hub; of a file its name says the format"
+        )
+    for name, value in zip(_NOT_OF_HUBS, given, strict=True):
+        if value is not None:
+            raise ConfigError(
+                f"{name} does not go with --format hub; leave out one of them"
+            )
+    export_hub(run, out, overwrite=overwrite)
+    if as_json:
+        print_json({"output": str(out)})
+    else:
+        print_note(f"wrote {out}: model.safetensors, config.json, README.md")
 
 
 def _export_on(where: Any, run: Path, out: Path, **options: Any) -> int:

@@ -59,8 +59,8 @@ FLAGS = {
     "graphsys predict": "RUN --cluster --format --graph --help --json --known "
     "--known-splits --memory --model --name-column --nodes --out --overwrite "
     "--relation --safe-cells --top-k",
-    "graphsys export": "RUN --cluster --help --json --memory --model --name-column "
-    "--node-type --out --overwrite --relation --relation-types --safe-cells",
+    "graphsys export": "RUN --cluster --format --help --json --memory --model "
+    "--name-column --node-type --out --overwrite --relation --relation-types --safe-cells",
     "graphsys plot": "RUN --help --json --out --overwrite",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "

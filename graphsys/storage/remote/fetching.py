@@ -31,6 +31,7 @@ from graphsys.storage.objects.copies import (
     open_copy,
 )
 from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.remote import hub_folder
 
 STORED: Final = "stored"
 """What run.json of an object store says besides: the run's files and their folder."""
@@ -165,7 +166,8 @@ def run_folder(place: Place) -> Path:
         ObjectStoreError: the storage fails.
     """
     if not is_remote(place):
-        return Path(place)
+        folder = Path(place)
+        return hub_folder.unpacked(folder) if hub_folder.is_hub_folder(folder) else folder
     location = Location.parse(place)
     head = read_head(location, RUN_NAME)
     if head is None:
