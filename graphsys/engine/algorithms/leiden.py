@@ -41,7 +41,7 @@ _ROUNDING = 1e-13
 _FEW = 4096
 """So many nodes, or fewer, move one by one."""
 _FEW_ENTRIES = 1 << 19
-"""Levels of fewer entries one thread does sooner than several that wait for each other."""
+"""Fewer entries one thread looks at sooner than several that wait for each other."""
 _MOST_WAITING = 4 * _FEW
 _MOST_ROUNDS = 40
 """Rounds in which many nodes move at once; the nodes that are left move one by one."""
@@ -310,7 +310,10 @@ class _Passes:
                 num_rounds += 1
                 bounds = self._subrounds(level, state, seed, order)
                 listed = (order, bounds, target, verdict, links, touched)
-                num_moves += sum(self._together(level, moves.move_together, *step, *listed))
+                # the same whatever the number of threads, which wait longer than they work
+                # where few nodes look
+                work = num_ready * level.num_entries // num
+                num_moves += sum(self._together(work, moves.move_together, *step, *listed))
                 continue
             num_left = int(np.count_nonzero(state))
             if not num_left:
@@ -333,7 +336,14 @@ class _Passes:
             np.empty(num, dtype=np.uint8),
             level.rank,
         )
-        self._run(level, refinement.begin_parts, level.rows, level.unit, parts, _counter())
+        self._run(
+            level.num_entries,
+            refinement.begin_parts,
+            level.rows,
+            level.unit,
+            parts,
+            _counter(),
+        )
         links, touched = self._scratch(level, num)
         order, target = np.empty(num, dtype=self.dtype), np.empty(num, dtype=self.dtype)
         change = np.empty(num, dtype=np.float64)
@@ -342,7 +352,7 @@ class _Passes:
             own = np.uint64((int(seed) + k) % 2**64)
             bounds = self._subrounds(level, state, own, order)
             self._together(
-                level,
+                level.num_entries,
                 refinement.join_parts,
                 level.rows,
                 level.unit,
@@ -372,7 +382,7 @@ class _Passes:
         counters = np.zeros(2, dtype=np.int64)
         found = (rows, level.unit, part, starts, members, links, touched, counters)
         made = (begins, ends, indices, weight)
-        inside = sum(self._run(level, folding.fold_rows, *found, *made))
+        inside = sum(self._run(level.num_entries, folding.fold_rows, *found, *made))
         num_entries = int(counters[1])
         strength = np.zeros(num_parts, dtype=np.float64)
         sums.sum_by_group(part, level.strength, strength)
@@ -395,7 +405,7 @@ class _Passes:
         totals = np.zeros(level.num_nodes, dtype=np.float64)
         sums.sum_by_group(community, level.strength, totals)
         given = (level.rows, level.unit, community, _counter())
-        shares = self._run(level, sums.weigh_inside, *given)
+        shares = self._run(level.num_entries, sums.weigh_inside, *given)
         inside = level.inside + float(sum(shares))
         squares = float(((totals / self.total) ** 2).sum())
         return inside / self.total - self.resolution * squares
@@ -420,30 +430,31 @@ class _Passes:
         num_chunks = -(-len(state) // _CHUNK)
         counts = np.zeros((num_chunks, moves.NUM_SUBROUNDS), dtype=np.int64)
         chosen = (state, level.rank, seed, _CHUNK)
-        self._run(level, moves.count_ready, *chosen, _counter(), counts)
+        self._run(level.num_entries, moves.count_ready, *chosen, _counter(), counts)
         ends = np.cumsum(counts.T.ravel()).reshape(moves.NUM_SUBROUNDS, num_chunks)
         places = np.ascontiguousarray(ends.T - counts)
-        self._run(level, moves.list_ready, *chosen, _counter(), places, order)
+        self._run(level.num_entries, moves.list_ready, *chosen, _counter(), places, order)
         return np.concatenate([[0], ends[:, -1]])
 
-    def _threads(self, level: _Level) -> int:
-        return self.team.num_threads if level.num_entries >= _FEW_ENTRIES else 1
+    def _threads(self, num_entries: int) -> int:
+        return self.team.num_threads if num_entries >= _FEW_ENTRIES else 1
 
     def _scratch(self, level: _Level, length: int) -> tuple[Array, Array]:
-        shape = self._threads(level), length
+        shape = self._threads(level.num_entries), length
         return np.zeros(shape, dtype=np.float64), np.empty(shape, dtype=self.dtype)
 
-    def _run(self, level: _Level, kernel: Any, *args: Any) -> list[Any]:
-        """Call a kernel in all threads, or in this one where a level is small."""
-        if self._threads(level) > 1:
+    def _run(self, num_entries: int, kernel: Any, *args: Any) -> list[Any]:
+        """Call a kernel in all threads, or in this one where entries are few."""
+        if self._threads(num_entries) > 1:
             return self.team.run(kernel, *args)
         return [kernel(0, *args)]
 
-    def _together(self, level: _Level, kernel: Any, *args: Any) -> list[Any]:
+    def _together(self, num_entries: int, kernel: Any, *args: Any) -> list[Any]:
         """Call a kernel whose threads meet after every sub-round."""
         counters = np.zeros((3 * moves.NUM_SUBROUNDS, moves.COUNTER_SIZE), dtype=np.int64)
         meeting = np.zeros(MEETING_SIZE, dtype=np.int64)
-        return self._run(level, kernel, self._threads(level), *args, counters, meeting)
+        threads = self._threads(num_entries)
+        return self._run(num_entries, kernel, threads, *args, counters, meeting)
 
 
 def _counter() -> npt.NDArray[np.int64]:
