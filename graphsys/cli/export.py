@@ -1,4 +1,4 @@
-"""``graphsys export``: embeddings leave for other tools."""
+"""``graphsys export``: embeddings and graphs leave for other tools."""
 
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ EPILOG = examples(
     "graphsys export run --format hub -o my-model",
     "graphsys export gnn-run -o items.csv --node-type item",
     "graphsys export run -o emb.parquet --cluster local:2",
+    "graphsys export graph --format csr -o arrays",
+    "graphsys export graph --format graphar -o archive",
 )
 
 
@@ -50,11 +52,15 @@ def export(
 ) -> None:
     """Write the rows of a run's nodes (of users and of items) to a file, with their ids.
 
+    With --format, write a graph (its folder in place of RUN) to a folder of files.
+
     Output:
         -o, --out FILE: The file to write: .parquet, .arrow, .csv, .tsv, .json, .jsonl, .npy
-            or .safetensors.
-        --format NAME: hub: a folder for a model hub, with safetensors, config.json and a
-            card; it is taken wherever a run is. By default what the name of the file says.
+            or .safetensors; of --format the folder to make.
+        --format NAME: Of a run hub: a folder for a model hub, with safetensors, config.json
+            and a card; it is taken wherever a run is. Of a graph csr (NumPy arrays),
+            graphar (a GraphAr archive) or networkit (icebug-disk). By default what the name
+            of the file says.
         --relation-types FILE: Write the operators too, both .tsv files as PyTorch-BigGraph
             does.
 
@@ -67,7 +73,8 @@ def export(
 
     if format_ is not None:
         given = node_type, relation, relation_types, memory, name_column, model, cluster
-        _export_hub(run, out, format_, given, overwrite=overwrite, as_json=json)
+        write = _export_hub if format_ not in _OF_GRAPHS else _export_graph
+        write(run, out, format_, given, overwrite=overwrite, as_json=json)
         return
     written = [out]
     facts: dict[str, Any] = {}
@@ -137,6 +144,7 @@ def _check_operators(
         )
 
 
+_OF_GRAPHS: Final = ("csr", "graphar", "networkit", "pyg", "dgl")
 _NOT_OF_HUBS = (
     "--node-type",
     "--relation",
@@ -163,7 +171,8 @@ def _export_hub(
 
     if kind != "hub":
         raise ConfigError(
-            f"format: got {kind!r}, expected hub; of a file its name says the format"
+            f"format: got {kind!r}, expected hub, or of a graph csr, graphar or networkit; "
+            "of a file its name says the format"
         )
     for name, value in zip(_NOT_OF_HUBS, given, strict=True):
         if value is not None:
@@ -216,3 +225,42 @@ def _export_network(
         )
         progress.close()
     return facts
+
+
+def _export_graph(
+    path: Path,
+    out: Path,
+    kind: str,
+    given: tuple[object, ...],
+    *,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write a graph as a folder of files of another system."""
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
+    from graphsys.interop.graph_files import check_format, write_graph
+    from graphsys.storage.reader import open_graph
+
+    check_format(kind)
+    options = dict(zip(_NOT_OF_HUBS, given, strict=True))
+    memory: Any = options.pop("--memory")
+    for name, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{name} does not go with --format {kind}; leave it out")
+    progress = open_progress()
+    with open_graph(path) as graph:
+        facts = write_graph(
+            graph,
+            out,
+            format=kind,
+            memory=memory,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    for name, splits in facts["splits_left_out"].items():
+        print_note(f"edges {name}: {', '.join(splits)} left out, train alone is written")
+    if as_json:
+        print_json(facts)
+    else:
+        print_note(f"wrote {out}")

@@ -178,7 +178,7 @@ def test_options_that_do_not_go_with_it(call: Call, tmp_path: Path) -> None:
     words = ("export", "gnn", "-o", tmp_path / "hub", "--format")
     code, _, said = call(*words, "onnx")
     assert code == 2
-    assert "format: got 'onnx', expected hub; of a file its name says the format" in said
+    assert "format: got 'onnx', expected hub, or of a graph csr" in said
     code, _, said = call(*words, "hub", "--node-type", "entity")
     assert code == 2
     assert "--node-type does not go with --format hub; leave out one of them" in said
