@@ -44,6 +44,8 @@ _READERS: Final = (
     "folders.property_csv",
     "readers.pbg",
     "folders.graphbolt",
+    "folders.graphar",
+    "folders.icebug",
 )
 _REMOTE: Final = {
     "edgelist",

@@ -36,7 +36,7 @@ VERTEX_CHUNK, EDGE_CHUNK = 7, 5
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Graph:
-    """Return a graph of two node types, a directed and an undirected edge type."""
+    """Return a graph of two node types and two edge types, of three and two partitions."""
     rng = np.random.default_rng(1)
     likes = rng.integers(0, [23, 11], (90, 2))
     likes[:40, 0] = 3  # a row longer than a chunk
