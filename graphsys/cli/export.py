@@ -144,7 +144,7 @@ def _check_operators(
         )
 
 
-_OF_GRAPHS: Final = ("csr", "graphar", "networkit", "pyg", "dgl")
+_OF_GRAPHS = ("csr", "graphar", "networkit", "pyg", "dgl")
 _NOT_OF_HUBS = (
     "--node-type",
     "--relation",
