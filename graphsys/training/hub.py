@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import load_array
 from graphsys.core.checksums import digest
 from graphsys.core.config import load_toml, to_toml
 from graphsys.core.errors import ConfigError
@@ -136,7 +137,7 @@ def _write_tensors(
     arrays: list[npt.NDArray[Any]] = []
     files, end = {}, 0
     for name in names:
-        array = np.load(path / name, mmap_mode="r")
+        array = load_array(path / name)
         kind = _KINDS[array.dtype.name]
         if kind == "U16":
             kind = _BITS.get(row_dtype, kind)
