@@ -199,8 +199,8 @@ def remove_replaced(path: Path, names: Iterable[str]) -> None:
     waiting.names.update(names)
     for checkpoint in list(waiting.checkpoints):
         if not _is_read(checkpoint.head):
+            waiting.checkpoints.remove(checkpoint)  # first: Ctrl-C may come in between
             os.close(checkpoint.head)
-            waiting.checkpoints.remove(checkpoint)
     held = {name for it in waiting.checkpoints for name in it.files}
     removed = waiting.names - held
     ownership.remove_listed(path, removed)

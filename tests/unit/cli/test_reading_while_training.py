@@ -1,6 +1,7 @@
 """A run is read while it trains: each reader has one whole checkpoint until it is done."""
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from graphsys.cli import main as cli
 from graphsys.embedding import open_run
+from graphsys.storage.runs import run_pins
 from graphsys.storage.runs.run_pins import RunPin
 from graphsys.storage.verify.run import verify_run
 
@@ -98,6 +100,24 @@ def test_files_of_a_checkpoint_stay_while_it_is_read_and_go_then(here: Path) -> 
     reader.release()
     assert not any(file.exists() for file in before if file not in current(here / "out"))
     assert verify_run(here / "out").problems == []
+
+
+def test_ctrl_c_while_a_checkpoint_is_let_go_is_no_other_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run.json").write_text('{"files": {}}')
+    with run_pins.replacing(tmp_path):
+        pass
+    close = os.close
+
+    def interrupted(file: int) -> None:
+        close(file)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, "close", interrupted)
+        run_pins.remove_replaced(tmp_path, ())
+    run_pins.forget(tmp_path)
 
 
 def current(run: Path) -> set[Path]:
