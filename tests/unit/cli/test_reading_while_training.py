@@ -114,9 +114,10 @@ def test_ctrl_c_while_a_checkpoint_is_let_go_is_no_other_error(
         close(file)
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(os, "close", interrupted)
-        run_pins.remove_replaced(tmp_path, ())
+        with pytest.raises(KeyboardInterrupt):
+            run_pins.remove_replaced(tmp_path, ())
     run_pins.forget(tmp_path)
 
 
