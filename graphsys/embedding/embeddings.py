@@ -24,8 +24,9 @@ class Embeddings(TrainedEmbedding):
         path: The run's folder.
         graph: The graph it was trained on; opened from the recorded path if not given.
         content: Whether to compare files with their checksums, too, not their sizes alone.
-        checkpoint: State and settings of a checkpoint that the caller has pinned; the last
-            one, pinned here, if not given.
+        checkpoint: State and settings of a checkpoint that the caller has pinned, whose
+            files are compared by their sizes alone; the last one, pinned here, if not
+            given.
 
     Raises:
         ConfigError: There is no run, its graph is gone, or another was given.

@@ -1,6 +1,7 @@
 """A finished (or interrupted) run, opened for use: rows by user id, operators."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,9 @@ class TrainedEmbedding:
         graph: The graph it was trained on, or its path; opened from the recorded path if
             not given.
         content: Whether to compare files with their checksums, too, not their sizes alone.
-        checkpoint: State and settings of a checkpoint that the caller has pinned; the last
-            one, pinned here, if not given.
+        checkpoint: State and settings of a checkpoint that the caller has pinned, whose
+            files are compared by their sizes alone; the last one, pinned here, if not
+            given.
 
     Raises:
         ConfigError: There is no run, its graph is gone, or another was given.
@@ -59,13 +61,12 @@ class TrainedEmbedding:
     ) -> None:
         self.path = run_folder(path)
         if checkpoint is None:
-            last, self.pin = pinned(
-                self.path,
-                lambda: (runs.read_state(self.path), runs.read_config(self.path)),
-                self,
+            checkpoint, self.pin = pinned(
+                self.path, partial(_read, self.path, content), self
             )
-        self.state, self.config = checkpoint or last
-        runs.check_files(self.path, self.state, content=content)
+        else:
+            runs.check_files(self.path, checkpoint[0], content=False)
+        self.state, self.config = checkpoint
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)
         runs.require_same_graph(self.state.graph, self.graph, self.path)
@@ -277,6 +278,13 @@ class TrainedEmbedding:
 
     def _open_graph(self) -> GraphReader:
         return open_trained_graph(self.state.graph, self.path)
+
+
+def _read(path: Path, content: bool) -> tuple[runs.EmbeddingRunState, EmbeddingConfig]:
+    """Read the last checkpoint, and check its files."""
+    state, config = runs.read_state(path), runs.read_config(path)
+    runs.check_files(path, state, content=content)
+    return state, config
 
 
 class RowBlocks:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -77,20 +77,13 @@ class OpenedRun:
         checkpoint: tuple[runs.GnnRunState, GnnConfig] | None = None,
     ) -> None:
         self.path, self.budget = local_run(path), stated_budget(memory)
-        is_given = checkpoint is not None
         if checkpoint is None:
-            last, self.pin = pinned(
-                self.path,
-                lambda: (runs.read_state(self.path), runs.read_config(self.path, model)),
-                self,
-            )
-        self.state, self.config = checkpoint or last
-        if is_given and model is not None:  # its file is not run in this process yet
-            self.config = replace(self.config, model=model)
-        checksums = dict(self.state.checksums)
-        if is_given:  # a training that goes on may have written its settings since
-            checksums.pop(run_folder.CONFIG_NAME, None)
-        run_folder.check_files(self.path, self.state.files, checksums)
+            checkpoint, self.pin = pinned(self.path, partial(_read, self.path, model), self)
+        else:
+            _check_given(self.path, checkpoint[0])
+            if model is not None:  # its file is not run in this process yet
+                checkpoint = checkpoint[0], replace(checkpoint[1], model=model)
+        self.state, self.config = checkpoint
         self.transfer = open_transfer(device, self.config)
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)
@@ -244,6 +237,19 @@ class OpenedRun:
 
     def _open_graph(self) -> GraphReader:
         return open_trained_graph(self.state.graph, self.path)
+
+
+def _read(path: Path, model: str | None) -> tuple[runs.GnnRunState, GnnConfig]:
+    """Read the last checkpoint, and check its files."""
+    state, config = runs.read_state(path), runs.read_config(path, model)
+    run_folder.check_files(path, state.files, state.checksums)
+    return state, config
+
+
+def _check_given(path: Path, state: runs.GnnRunState) -> None:
+    """Check a checkpoint's files; a training may have written other settings since."""
+    checksums = {k: v for k, v in state.checksums.items() if k != run_folder.CONFIG_NAME}
+    run_folder.check_files(path, state.files, checksums)
 
 
 def open_run(

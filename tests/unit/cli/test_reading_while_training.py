@@ -5,12 +5,14 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from graphsys import embedding, gnn
 from graphsys.cli import main as cli
 from graphsys.embedding import open_run
-from graphsys.storage.runs import run_pins
+from graphsys.storage.runs import run_check, run_folder, run_pins
 from graphsys.storage.runs.run_pins import RunPin
 from graphsys.storage.verify.run import verify_run
 
@@ -100,6 +102,26 @@ def test_files_of_a_checkpoint_stay_while_it_is_read_and_go_then(here: Path) -> 
     reader.release()
     assert not any(file.exists() for file in before if file not in current(here / "out"))
     assert verify_run(here / "out").problems == []
+
+
+@pytest.mark.parametrize("kind", TRAIN)
+def test_a_resume_that_changes_settings_while_a_reader_opens_the_run_is_no_damage(
+    here: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main([*TRAIN[kind].split(), "--set", "epochs=2"]) == 0
+    opened = embedding if kind == "embedding" else gnn
+    check, asked = run_check.check_files, list[Path]()
+
+    def late(path: Path, *given: Any, **how: Any) -> None:
+        if not asked:  # after the reader read run.json, before it compares files with it
+            asked.append(path)
+            words = f"train {kind} graph -o out --resume --set epochs=3"
+            assert cli.main(words.split()) == 0
+        check(path, *given, **how)
+
+    monkeypatch.setattr(run_folder, "check_files", late)
+    assert opened.open_run(here / "out").state.epoch == 3
+    assert asked
 
 
 def test_ctrl_c_while_a_checkpoint_is_let_go_is_no_other_error(
