@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import BudgetError, InputError
 from graphsys.core.memory import format_bytes, parse_bytes
-from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source, WrappedSource
 
 
-class ListedNodesOnly(Source):
+class ListedNodesOnly(WrappedSource):
     """A source without the edges of nodes that its tables do not list.
 
     The ids of all listed nodes are held in memory. Types of nodes without a table are left
@@ -27,12 +27,18 @@ class ListedNodesOnly(Source):
     """
 
     def __init__(self, source: Source, memory: int | str) -> None:
-        self.name, self.total_bytes = source.name, source.total_bytes
-        self.is_directed, self.allows_nan = source.is_directed, source.allows_nan
-        self._source = source
+        super().__init__(source)
         self._budget = parse_bytes(memory) // 2
         self._listed: dict[str, list[Any]] = {}
         self._known: dict[str, Any] = {}
+
+    @property
+    def num_parts(self) -> int:
+        """One: who reads edges has to have read all nodes."""
+        return 1
+
+    def keep_part(self, number: int) -> None:
+        """Keep the one part that there is."""
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield nodes as they are, and the edges between listed ones.

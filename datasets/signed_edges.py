@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import InputError
-from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.source import EdgeChunk, NodeChunk, WrappedSource
 
 SIGNS: Final = ("positive", "negative")
 
 
-class SignedSource(Source):
+class SignedSource(WrappedSource):
     """A source whose edges have the sign of their weight as relation.
 
     The weight that is left is its size, so that an edge of -10 counts ten times.
@@ -21,21 +21,6 @@ class SignedSource(Source):
     Args:
         source: Where edges come from.
     """
-
-    def __init__(self, source: Source) -> None:
-        self.name, self.total_bytes = source.name, source.total_bytes
-        self.is_directed, self.allows_nan = source.is_directed, source.allows_nan
-        self.has_millionths = source.has_millionths
-        self._source = source
-
-    @property
-    def num_parts(self) -> int:
-        """How many parts can be read side by side."""
-        return self._source.num_parts
-
-    def keep_part(self, number: int) -> None:
-        """Forget all parts but one."""
-        self._source.keep_part(number)
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the source's chunks, edges with relations.

@@ -8,13 +8,13 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.storage.manifest import TIME_UNITS
-from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source, WrappedSource
 from graphsys.storage.write.times import typed
 
 _OF_MILLIONTHS: Final = {"s": "us", "ms": "ns"}
 
 
-class TimedSource(Source):
+class TimedSource(WrappedSource):
     """A source whose integers in the column ``time`` of edges have a unit.
 
     Args:
@@ -30,9 +30,8 @@ class TimedSource(Source):
             raise ConfigError(
                 f"time_unit: got {unit!r}, expected one of {', '.join(TIME_UNITS)}"
             )
-        self.name, self.total_bytes = source.name, source.total_bytes
-        self.is_directed, self.allows_nan = source.is_directed, source.allows_nan
-        self._source = source
+        super().__init__(source)
+        self.has_millionths = False  # times have a unit now
         self._unit = unit
         if source.has_millionths:  # numbers with fractions, stored as such
             if unit not in _OF_MILLIONTHS:
@@ -41,15 +40,6 @@ class TimedSource(Source):
                     f"--time-unit {unit}; pass --time-unit s or ms"
                 )
             self._unit = _OF_MILLIONTHS[unit]
-
-    @property
-    def num_parts(self) -> int:
-        """How many parts can be read side by side."""
-        return self._source.num_parts
-
-    def keep_part(self, number: int) -> None:
-        """Forget all parts but one."""
-        self._source.keep_part(number)
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the source's chunks, integers as timestamps.

@@ -18,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
@@ -31,6 +30,7 @@ from graphsys.datasets.folders.numbered_ids import (
     places_of,
     taken_ids,
 )
+from graphsys.datasets.folders.yaml_files import load_yaml
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 SLICE_ROWS: Final = 1 << 18
@@ -45,6 +45,7 @@ _TYPES: Final = {
     "timestamp": pa.timestamp("ms"),
 }
 _SOURCE, _DESTINATION = "_graphArSrcIndex", "_graphArDstIndex"
+_DESCRIBED: Final = "as GraphAr describes graphs and types"
 
 
 class GraphArSource(Source):
@@ -53,7 +54,7 @@ class GraphArSource(Source):
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.name = str(path)
         self._ids_kind = options.ids
-        graph = _load(path)
+        graph = load_yaml(path, _DESCRIBED)
         with _Telling(path):
             _check_version(path, graph)
             folder = path.parent / str(graph.get("prefix") or "")
@@ -170,7 +171,10 @@ class _Table:
     """A type's description, and the files it tells of."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        self.path, self.said = path, _load(path)
+        self.path, self.said = (
+            path,
+            load_yaml(path, _DESCRIBED),
+        )
         _check_version(path, self.said)
         self.folder = root / str(self.said.get("prefix") or "")
 
@@ -308,25 +312,6 @@ def _check_version(path: Path, said: Mapping[str, Any]) -> None:
     version = str(said.get("version", "gar/v1"))
     if re.match(r"gar/v1\b", version) is None:
         raise InputError(f"{path}: version {version!r:.40}, expected gar/v1")
-
-
-def _load(path: Path) -> dict[str, Any]:
-    """Parse a description, with nothing in it run.
-
-    Raises:
-        InputError: no YAML, or no mapping.
-    """
-    yaml: Any = require("yaml", extra="all")
-    try:
-        said = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as err:
-        text = " ".join(str(err).split())
-        raise InputError(f"{path}: no YAML: {text}") from err
-    except OSError as err:
-        raise InputError(f"{path}: cannot be read: {err.strerror}") from err
-    if not isinstance(said, dict):
-        raise InputError(f"{path}: no mapping, expected a GraphAr description")
-    return said
 
 
 def _find(folder: Path) -> list[Path]:

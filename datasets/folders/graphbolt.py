@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE, NODE, EdgeType
 from graphsys.datasets.array_files import dense_features, mapped_array
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import check_ids
 from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.folders.yaml_files import load_yaml
 from graphsys.datasets.table_spec import describe_source
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
@@ -43,7 +43,7 @@ class GraphboltSource(Source):
         self.is_directed = not options.is_undirected
         self._folder = path.parent
         self._num_threads = options.num_threads
-        card = _load(path)
+        card = load_yaml(path, "with graph, feature_data and tasks")
         try:
             graph = card["graph"]
             self._counts = {
@@ -233,23 +233,6 @@ def _edge_type(card: Mapping[str, Any]) -> EdgeType:
             "source:relation:destination"
         )
     return EdgeType(*parts)
-
-
-def _load(path: Path) -> Mapping[str, Any]:
-    """Parse the description, with nothing in it run.
-
-    Raises:
-        InputError: no YAML, or no mapping.
-    """
-    yaml: Any = require("yaml", extra="all")
-    try:
-        card = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as err:
-        text = " ".join(str(err).split())
-        raise InputError(f"{path}: no YAML: {text}") from err
-    if not isinstance(card, Mapping):
-        raise InputError(f"{path}: expected a mapping with graph, feature_data and tasks")
-    return card
 
 
 def _find(folder: Path) -> list[Path]:

@@ -22,7 +22,7 @@ from graphsys.datasets.base import base_name
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.text.first_lines import first_lines
 from graphsys.datasets.text.layout import has_lost_zeros, is_integer
-from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source, WrappedSource
 
 NODE_TYPE: Final = "node"
 _SPACE: Final = r"(\((?P<type>[^)]*)\))?(\{[^}]*\})?$"
@@ -149,7 +149,7 @@ def _look(
             types[name] = "float"
 
 
-class FilledNodes(Source):
+class FilledNodes(WrappedSource):
     """Nodes of one type from several files: each has the columns of all, null where none.
 
     Args:
@@ -158,24 +158,13 @@ class FilledNodes(Source):
     """
 
     def __init__(self, source: Source, cards: Sequence[Mapping[str, Any]]) -> None:
-        self.name, self.total_bytes = source.name, source.total_bytes
-        self.is_directed, self.allows_nan = source.is_directed, source.allows_nan
-        self._source = source
+        super().__init__(source)
         self._columns: dict[str, dict[str, pa.DataType]] = {}
         for card in cards:
             kept = self._columns.setdefault(card["type"], {})
             for name in card["columns"]:
                 if name not in ("id", "_"):
                     kept.setdefault(name, _ARROW[card["types"].get(name, "string")])
-
-    @property
-    def num_parts(self) -> int:
-        """How many tables there are."""
-        return self._source.num_parts
-
-    def keep_part(self, number: int) -> None:
-        """Forget all tables but one."""
-        self._source.keep_part(number)
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield what the tables hold, nodes with all columns of their type."""

@@ -96,3 +96,26 @@ class Source(ABC):
         Raises:
             InputError: the source is malformed; may come at any moment.
         """
+
+
+class WrappedSource(Source):
+    """A source that changes the chunks of another, and is as that one in all else.
+
+    Args:
+        source: The other.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.name, self.total_bytes = source.name, source.total_bytes
+        self.is_directed, self.allows_nan = source.is_directed, source.allows_nan
+        self.has_millionths = source.has_millionths
+        self._source = source
+
+    @property
+    def num_parts(self) -> int:
+        """How many parts can be read side by side, each by a source of its own."""
+        return self._source.num_parts
+
+    def keep_part(self, number: int) -> None:
+        """Forget all parts but one; parts in turn are the whole."""
+        self._source.keep_part(number)

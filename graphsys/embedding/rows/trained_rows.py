@@ -61,12 +61,11 @@ class TrainedEmbedding:
     ) -> None:
         self.path = run_folder(path)
         if checkpoint is None:
-            checkpoint, self.pin = pinned(
-                self.path, partial(_read, self.path, content), self
-            )
+            last, self.pin = pinned(self.path, partial(_read, self.path, content), self)
+            self.state, self.config = last
         else:
-            runs.check_files(self.path, checkpoint[0], content=False)
-        self.state, self.config = checkpoint
+            self.state, self.config = checkpoint
+            runs.check_files(self.path, self.state, content=False)
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)
         runs.require_same_graph(self.state.graph, self.graph, self.path)

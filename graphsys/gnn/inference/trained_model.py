@@ -78,12 +78,13 @@ class OpenedRun:
     ) -> None:
         self.path, self.budget = local_run(path), stated_budget(memory)
         if checkpoint is None:
-            checkpoint, self.pin = pinned(self.path, partial(_read, self.path, model), self)
+            last, self.pin = pinned(self.path, partial(_read, self.path, model), self)
+            self.state, self.config = last
         else:
-            _check_given(self.path, checkpoint[0])
+            self.state, self.config = checkpoint
+            _check_given(self.path, self.state)
             if model is not None:  # its file is not run in this process yet
-                checkpoint = checkpoint[0], replace(checkpoint[1], model=model)
-        self.state, self.config = checkpoint
+                self.config = replace(self.config, model=model)
         self.transfer = open_transfer(device, self.config)
         found = self._open_graph() if graph is None else graph_of(graph)
         self.graph: GraphReader = Graph.of(found)
