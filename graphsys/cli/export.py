@@ -1,5 +1,6 @@
 """``graphsys export``: embeddings and graphs leave for other tools."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,20 @@ def export(
     from graphsys.training.row_files import check_target
 
     if format_ is not None:
-        given = node_type, relation, relation_types, memory, name_column, model, cluster
-        write = _export_hub if format_ not in _OF_GRAPHS else _export_graph
-        write(run, out, format_, given, overwrite=overwrite, as_json=json)
+        others = {
+            "--node-type": node_type,
+            "--relation": relation,
+            "--relation-types": relation_types,
+            "--name-column": name_column,
+            "--model": model,
+            "--cluster": cluster,
+            "--safe-cells": safe_cells or None,
+        }
+        told = _export_folder(run, out, format_, memory, others, overwrite=overwrite)
+        if json:
+            print_json(told)
+        else:
+            print_note(f"wrote {out}")
         return
     written = [out]
     facts: dict[str, Any] = {}
@@ -145,45 +157,49 @@ def _check_operators(
 
 
 _OF_GRAPHS = ("csr", "graphar", "networkit", "pyg", "dgl")
-_NOT_OF_HUBS = (
-    "--node-type",
-    "--relation",
-    "--relation-types",
-    "--memory",
-    "--name-column",
-    "--model",
-    "--cluster",
-)
 
 
-def _export_hub(
-    run: Path,
+def _export_folder(
+    source: Path,
     out: Path,
     kind: str,
-    given: tuple[object, ...],
+    memory: str | None,
+    others: Mapping[str, object],
     *,
     overwrite: bool,
-    as_json: bool,
-) -> None:
-    """Write a folder for a model hub."""
+) -> dict[str, Any]:
+    """Write a folder that --format names: a run for a model hub, or a graph.
+
+    Args:
+        source: The run's folder, or the graph's.
+        out: The folder to make.
+        kind: The format.
+        memory: Budget of the process; None: no limit.
+        others: Options that go with no such folder, None where they are not given.
+        overwrite: Replace a folder that an earlier call made.
+    """
     from graphsys.core.errors import ConfigError
+    from graphsys.interop.graph_files import check_format
     from graphsys.training.hub import export_hub
 
-    if kind != "hub":
+    if kind in _OF_GRAPHS:
+        check_format(kind)
+    elif kind != "hub":
         raise ConfigError(
             f"format: got {kind!r}, expected hub, or of a graph csr, graphar or networkit; "
             "of a file its name says the format"
         )
-    for name, value in zip(_NOT_OF_HUBS, given, strict=True):
+    elif memory is not None:
+        others = {"--memory": memory, **others}
+    for name, value in others.items():
         if value is not None:
             raise ConfigError(
-                f"{name} does not go with --format hub; leave out one of them"
+                f"{name} does not go with --format {kind}; leave out one of them"
             )
-    export_hub(run, out, overwrite=overwrite)
-    if as_json:
-        print_json({"output": str(out)})
-    else:
-        print_note(f"wrote {out}: model.safetensors, config.json, README.md")
+    if kind in _OF_GRAPHS:
+        return _export_graph(source, out, kind, memory, overwrite=overwrite)
+    export_hub(source, out, overwrite=overwrite)
+    return {"output": str(out)}
 
 
 def _export_on(where: Any, run: Path, out: Path, **options: Any) -> int:
@@ -228,26 +244,13 @@ def _export_network(
 
 
 def _export_graph(
-    path: Path,
-    out: Path,
-    kind: str,
-    given: tuple[object, ...],
-    *,
-    overwrite: bool,
-    as_json: bool,
-) -> None:
+    path: Path, out: Path, kind: str, memory: str | None, *, overwrite: bool
+) -> dict[str, Any]:
     """Write a graph as a folder of files of another system."""
     from graphsys.cli.progress import open_progress
-    from graphsys.core.errors import ConfigError
-    from graphsys.interop.graph_files import check_format, write_graph
+    from graphsys.interop.graph_files import write_graph
     from graphsys.storage.reader import open_graph
 
-    check_format(kind)
-    options = dict(zip(_NOT_OF_HUBS, given, strict=True))
-    memory: Any = options.pop("--memory")
-    for name, value in options.items():
-        if value is not None:
-            raise ConfigError(f"{name} does not go with --format {kind}; leave it out")
     progress = open_progress()
     with open_graph(path) as graph:
         facts = write_graph(
@@ -260,7 +263,4 @@ def _export_graph(
         )
     for name, splits in facts["splits_left_out"].items():
         print_note(f"edges {name}: {', '.join(splits)} left out, train alone is written")
-    if as_json:
-        print_json(facts)
-    else:
-        print_note(f"wrote {out}")
+    return facts

@@ -182,3 +182,7 @@ def test_options_that_do_not_go_with_it(call: Call, tmp_path: Path) -> None:
     code, _, said = call(*words, "hub", "--node-type", "entity")
     assert code == 2
     assert "--node-type does not go with --format hub; leave out one of them" in said
+    for option in (("--safe-cells",), ("--memory", "1GB")):
+        code, _, said = call(*words, "hub", *option)
+        assert code == 2
+        assert f"{option[0]} does not go with --format hub" in said
