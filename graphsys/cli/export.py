@@ -82,25 +82,12 @@ def export(
             "--cluster": cluster,
             "--safe-cells": safe_cells or None,
         }
-        told = _export_folder(run, out, format_, memory, others, overwrite=overwrite)
-        if json:
-            print_json(told)
-        else:
-            print_note(f"wrote {out}")
+        _export_folder(run, out, format_, memory, others, overwrite=overwrite, as_json=json)
         return
-    written = [out]
     facts: dict[str, Any] = {}
     is_network = is_gnn_run(run)
     if not is_network:
         require_no_model(model)
-    if cluster is not None and not is_network:
-        where = parse_cluster(
-            cluster,
-            memory=memory,
-            relation=relation,
-            relation_types=relation_types,
-            name_column=name_column,
-        )
     if relation_types is not None:
         _check_operators(node_type, memory, is_network=is_network)
     if relation_types is None:
@@ -118,24 +105,47 @@ def export(
             overwrite=overwrite,
         )
     elif cluster is not None:
+        where = parse_cluster(
+            cluster,
+            memory=memory,
+            relation=relation,
+            relation_types=relation_types,
+            name_column=name_column,
+        )
         facts["workers"] = _export_on(
             where, run, out, node_type=node_type, overwrite=overwrite
         )
     else:
-        from graphsys import embedding
-
         require_no_relation(relation)
-        opened = by_names(embedding.open_run(run), name_column)
-        how: dict[str, Any] = {"overwrite": overwrite}
-        if relation_types is None:
-            embedding.export(opened, out, node_type=node_type, memory=memory, **how)
-        else:
-            written.append(relation_types)
-            embedding.export_pbg(opened, out, relation_types, **how)
+        _export_here(
+            run, out, node_type, relation_types, memory, name_column, overwrite=overwrite
+        )
     if json:
         print_json({"output": str(out)} | facts)
     else:
+        written = filter(None, (out, relation_types))
         print_note(f"wrote {' and '.join(map(str, written))}")
+
+
+def _export_here(
+    run: Path,
+    out: Path,
+    node_type: str | None,
+    relation_types: Path | None,
+    memory: str | None,
+    name_column: str | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Export a run of embeddings on this machine."""
+    from graphsys import embedding
+
+    opened = by_names(embedding.open_run(run), name_column)
+    how: dict[str, Any] = {"overwrite": overwrite}
+    if relation_types is None:
+        embedding.export(opened, out, node_type=node_type, memory=memory, **how)
+    else:
+        embedding.export_pbg(opened, out, relation_types, **how)
 
 
 def _check_operators(
@@ -167,7 +177,8 @@ def _export_folder(
     others: Mapping[str, object],
     *,
     overwrite: bool,
-) -> dict[str, Any]:
+    as_json: bool,
+) -> None:
     """Write a folder that --format names: a run for a model hub, or a graph.
 
     Args:
@@ -177,6 +188,7 @@ def _export_folder(
         memory: Budget of the process; None: no limit.
         others: Options that go with no such folder, None where they are not given.
         overwrite: Replace a folder that an earlier call made.
+        as_json: Whether to say so for programs.
     """
     from graphsys.core.errors import ConfigError
     from graphsys.interop.graph_files import check_format
@@ -196,10 +208,15 @@ def _export_folder(
             raise ConfigError(
                 f"{name} does not go with --format {kind}; leave out one of them"
             )
+    facts: dict[str, Any] = {"output": str(out)}
     if kind in _OF_GRAPHS:
-        return _export_graph(source, out, kind, memory, overwrite=overwrite)
-    export_hub(source, out, overwrite=overwrite)
-    return {"output": str(out)}
+        facts = _export_graph(source, out, kind, memory, overwrite=overwrite)
+    else:
+        export_hub(source, out, overwrite=overwrite)
+    if as_json:
+        print_json(facts)
+    else:
+        print_note(f"wrote {out}")
 
 
 def _export_on(where: Any, run: Path, out: Path, **options: Any) -> int:
