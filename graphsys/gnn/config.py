@@ -403,6 +403,12 @@ class GnnConfig(Checked):
         "of rounding added in the next step.",
         group="Training", applies="--cluster, torchrun",
     )
+    sharding: Literal["none", "optimizer"] = option(
+        "none",
+        "What each process has a share of (ZeRO): nothing, or the optimizer's moments; it "
+        "moves that share of the weights, and sends them to the others.",
+        group="Training", applies="--cluster, torchrun", resumable=True,
+    )
     precision: Literal["float32", "bfloat16"] = option(
         "float32",
         "Numbers that products of matrices are computed with; weights, sums over neighbors "

@@ -33,7 +33,8 @@ class Traffic:
     """What a process exchanged with the others.
 
     Attributes:
-        allreduce_bytes: Bytes of gradients that left it, by the algorithms on a ring.
+        allreduce_bytes: Bytes of gradients that left it, and of weights where each has
+            its share of the optimizer, by the algorithms on a ring.
         evaluation_bytes: Bytes of rows that it computed for evaluations, for each other
             process that got them.
         communication_s: Time in exchanges, which is mostly waiting for the others.
@@ -110,7 +111,7 @@ class ProcessGroup:
         """Return the sum of a vector over all processes, in its own place."""
         others = self.world_size - 1
         self.traffic.allreduce_bytes += 2 * flat.nbytes * others // self.world_size
-        with self._exchanging():
+        with self.exchanging():
             distributed.all_reduce(flat)
         return flat
 
@@ -118,7 +119,7 @@ class ProcessGroup:
         """Return the tensors of all processes, which have one shape, in their order."""
         found = [torch.empty_like(data) for _ in range(self.world_size)]
         self.traffic.allreduce_bytes += data.nbytes * (self.world_size - 1)
-        with self._exchanging():
+        with self.exchanging():
             distributed.all_gather(found, data)
         return found
 
@@ -127,7 +128,7 @@ class ProcessGroup:
         if self.world_size == 1:
             return list(values)
         summed = torch.tensor(values, dtype=torch.float64)
-        with self._exchanging():
+        with self.exchanging():
             distributed.all_reduce(summed)
         found: list[float] = summed.tolist()
         return found
@@ -137,7 +138,7 @@ class ProcessGroup:
         if self.world_size == 1:
             return [value]
         found: list[Any] = [None] * self.world_size
-        with self._exchanging():
+        with self.exchanging():
             distributed.all_gather_object(found, value, group=_patient)
         return found
 
@@ -150,7 +151,7 @@ class ProcessGroup:
             return value
         text = np.frombuffer(json.dumps(value).encode(), np.uint8).copy()
         length = torch.tensor([len(text)])
-        with self._exchanging():
+        with self.exchanging():
             distributed.broadcast(length, 0, group=_patient)
             data = torch.zeros(int(length), dtype=torch.uint8)
             if not self.rank:
@@ -167,7 +168,7 @@ class ProcessGroup:
             array: Of one shape and dtype everywhere; a view of whole rows of another.
             rank: Whose it is.
         """
-        with self._exchanging():
+        with self.exchanging():
             for piece in _pieces(array):
                 distributed.broadcast(piece, rank, group=_patient)
 
@@ -181,7 +182,7 @@ class ProcessGroup:
         parts = [rows[low:high] for low, high in itertools.pairwise(bounds)]
         self.traffic.evaluation_bytes += parts[self.rank].nbytes * (self.world_size - 1)
         others = [rank for rank in range(self.world_size) if rank != self.rank]
-        with self._exchanging():  # both ways at once
+        with self.exchanging():  # both ways at once
             going = [
                 distributed.isend(piece, rank, group=_patient)
                 for rank in others
@@ -195,8 +196,29 @@ class ProcessGroup:
                 if work is not None:
                     work.wait()
 
+    def collect(self, own: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return the tensors of all processes, by name, in the first one; else none.
+
+        Args:
+            own: Those of this process, whose names no other has.
+        """
+        shapes = self.gather({name: (t.shape, t.dtype) for name, t in own.items()})
+        found = {} if self.rank else {name: t.clone() for name, t in own.items()}
+        with self.exchanging():
+            if self.rank:
+                for tensor in own.values():
+                    for piece in _flat_pieces(tensor.contiguous()):
+                        distributed.send(piece, 0, group=_patient)
+            else:
+                for rank in range(1, self.world_size):
+                    for name, (shape, dtype) in shapes[rank].items():
+                        found[name] = torch.empty(shape, dtype=dtype)
+                        for piece in _flat_pieces(found[name]):
+                            distributed.recv(piece, rank, group=_patient)
+        return found
+
     @contextlib.contextmanager
-    def _exchanging(self) -> Iterator[None]:
+    def exchanging(self) -> Iterator[None]:
         """Time an exchange, and say in a line that it failed.
 
         Raises:
@@ -221,6 +243,11 @@ def _pieces(array: npt.NDArray[Any]) -> list[torch.Tensor]:
     step = max(_GIVEN_BYTES // max(array[:1].nbytes, 1), 1)
     begins = range(0, len(array), step)
     return [torch.from_numpy(array[begin : begin + step]) for begin in begins]
+
+
+def _flat_pieces(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
+    """Return views of a whole tensor that one call of gloo can send."""
+    return torch.split(tensor.view(-1), _GIVEN_BYTES // tensor.element_size())
 
 
 def deal(owners: Ints, world_size: int) -> Ints:

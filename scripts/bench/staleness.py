@@ -63,6 +63,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "gnn_owners": _GNN,
     "gnn_quality": _GNN,
     "gnn_rows": _GNN,
+    "gnn_sharding": ("graphsys/distributed", *_GNN),
     "gnn_workers": ("graphsys/distributed", *_GNN),
     "bem": _GNN,
     "graph_classes": _GNN,

@@ -1,5 +1,6 @@
 """A network trained on a cluster: workers started, watched, started again from the run."""
 
+import math
 import os
 import secrets
 import time
@@ -30,6 +31,7 @@ from graphsys.distributed.transport.connections import Address
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
 from graphsys.gnn.training.api import change_settings, state_to_go_on_from
+from graphsys.gnn.training.plan import moments_share
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
@@ -68,7 +70,7 @@ def train_gnn(
         resume: Go on from the last checkpoint of ``out``, with any number of workers.
         overwrite: Replace a run in ``out``, once the new one is complete.
         dry_run: Only plan: what one process with whole batches would take, which is more
-            than a worker's share does.
+            than a worker's share does; of an optimizer that workers share, a worker's part.
         memory: Refused: budgets are of one process.
         device: ``cpu``; others are refused.
         through: Folder on an object store (``s3://...``) through which files travel
@@ -102,7 +104,8 @@ def train_gnn(
     if dry_run:
         alone = replace(config, sample_at="store")
         plan = gnn.train(graph, alone, out, dry_run=True, progress=progress)
-        return _reported(plan, max(cluster.local_workers, 1), {})
+        workers = max(cluster.local_workers, 1)
+        return _reported(plan, workers, _shared_plan(plan.metrics, config, workers))
     run_folder.require_free(out, resume=resume, overwrite=overwrite)
     with connected(cluster) as workers:
         if config.sample_at == "owners":
@@ -164,6 +167,20 @@ def _reported(
         metrics={**report.metrics, **metrics},
         workers=workers,
     )
+
+
+def _shared_plan(
+    plan: Mapping[str, Any], config: GnnConfig, workers: int
+) -> dict[str, Any]:
+    """Return what of one process's plan changes where workers share the moments."""
+    split = dict(plan["planned_memory_split"])
+    whole = split.get("optimizer", 0)
+    own = math.ceil(whole * moments_share(config, workers))
+    if own == whole:
+        return {}
+    split["optimizer"] = own
+    planned = plan["planned_memory_bytes"] - (whole - own)
+    return {"planned_memory_bytes": planned, "planned_memory_split": split}
 
 
 def _refuse(

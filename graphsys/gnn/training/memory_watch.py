@@ -12,6 +12,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from graphsys.core.memory import resident_bytes
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.training.optimizer import Optimizer, optimizer_bytes
 from graphsys.training.memory_split import is_watched, split_of, tell_memory
 
 _GROWTH = 1.1
@@ -37,7 +38,7 @@ class MemoryWatch:
         most: The most bytes of each part in a step so far; empty before the first.
     """
 
-    def __init__(self, context: GnnContext, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, context: GnnContext, optimizer: Optimizer) -> None:
         self.most: dict[str, int] = {}
         self._is_here = context.transfer is None
         self._network, self._optimizer = context.network, optimizer
@@ -94,16 +95,10 @@ class MemoryWatch:
 
     def _known(self, activations: int) -> dict[str, int]:
         grads = [p.grad for p in self._network.parameters() if p.grad is not None]
-        states = self._optimizer.state.values()
         return {
             "parameters": self._parameters,
             "gradients": sum(grad.nbytes for grad in grads),
-            "optimizer": sum(
-                value.nbytes
-                for moments in states
-                for value in moments.values()
-                if isinstance(value, torch.Tensor)
-            ),
+            "optimizer": optimizer_bytes(self._optimizer),
             "activations": activations,
             **({} if self._batch is None else batch_bytes(self._batch)),
             "caches": self._caches,

@@ -1,6 +1,6 @@
 """The optimizer that a config states, its rate over time, its state as plain tensors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +9,25 @@ import torch
 from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.models.model import Model
+from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.training.lamb import Lamb
 from graphsys.gnn.training.lars import Lars
+from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
 from graphsys.training.learning_rate import plateau_factor, schedule_factor
 
+Optimizer = torch.optim.Optimizer | ShardedOptimizer
 _KINDS: dict[str, Any] = {"adam": torch.optim.Adam, "lamb": Lamb, "lars": Lars}
 
 
-def make_optimizer(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
+def make_optimizer(
+    config: GnnConfig, network: Model, process_group: ProcessGroup
+) -> Optimizer:
     """Return it over all parameters, with the penalty on those that the config says."""
-    kind = _KINDS[config.optimizer]
     parameters = [p for p in network.parameters() if p.requires_grad]
     groups: list[dict[str, Any]]
     if config.decay_layers == "all":
         groups = [{"params": parameters, "weight_decay": config.weight_decay}]
-        return kind(groups, config.lr)  # type: ignore[no-any-return]
+        return _made(config, groups, process_group)
     first = {id(p) for p in network.first_weights()}
     groups = [
         {
@@ -32,7 +36,41 @@ def make_optimizer(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
         },
         {"params": [p for p in parameters if id(p) not in first]},
     ]
+    return _made(config, groups, process_group)
+
+
+def _made(
+    config: GnnConfig, groups: Sequence[dict[str, Any]], process_group: ProcessGroup
+) -> Optimizer:
+    kind = _KINDS[config.optimizer]
+    is_shared = config.sharding == "optimizer" and process_group.world_size > 1
+    if is_shared and any(group["params"] for group in groups):
+        # lamb and lars scale a step by the length of whole tensors
+        can_split = config.optimizer == "adam"
+        return ShardedOptimizer(groups, kind, config.lr, process_group, can_split=can_split)
     return kind(groups, config.lr)  # type: ignore[no-any-return]
+
+
+def optimizer_bytes(optimizer: Optimizer) -> int:
+    """Return the bytes of the moments that this process has."""
+    return sum(
+        int(value.nbytes)
+        for moments in optimizer.state.values()
+        for value in moments.values()
+        if isinstance(value, torch.Tensor)
+    )
+
+
+def moments_of(
+    optimizer: Optimizer, weight: torch.Tensor
+) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Yield moments of a weight that this process has, each with the rows it is of."""
+    if isinstance(optimizer, ShardedOptimizer):
+        yield from optimizer.moments(weight)
+        return
+    for moment in optimizer.state.get(weight, {}).values():
+        if isinstance(moment, torch.Tensor) and moment.shape == weight.shape:
+            yield slice(None), moment
 
 
 def rate_at(
@@ -73,8 +111,13 @@ def rate_at(
     return config.lr * scale * warm * fall * schedule_factor(config.lr_schedule, share)
 
 
-def dump_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """Return an optimizer's state by name, ``parameter.moment``."""
+def dump_optimizer(optimizer: Optimizer) -> dict[str, torch.Tensor]:
+    """Return an optimizer's state by name, ``parameter.moment``.
+
+    Of one that processes share all have to call this, and the first one gets the state.
+    """
+    if isinstance(optimizer, ShardedOptimizer):
+        return optimizer.dump()
     states = optimizer.state_dict()["state"]
     return {
         f"{number}.{name}": torch.as_tensor(value).to("cpu", copy=True)
@@ -84,15 +127,17 @@ def dump_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
 
 
 def load_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], path: Path
+    optimizer: Optimizer, tensors: dict[str, torch.Tensor], path: Path
 ) -> None:
     """Put a state back that :func:`dump_optimizer` returned.
 
     Raises:
         CorruptStoreError: It is that of other parameters.
     """
-    whole = optimizer.state_dict()
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if isinstance(optimizer, ShardedOptimizer):
+        parameters = optimizer.parameters
+    else:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
     states: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         number, _, name = key.partition(".")
@@ -104,4 +149,7 @@ def load_optimizer(
                 "config.toml and the graph; restore its files, or train it again"
             )
         states.setdefault(place, {})[name] = value
-    optimizer.load_state_dict({**whole, "state": states})
+    if isinstance(optimizer, ShardedOptimizer):
+        optimizer.load(states)
+    else:
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": states})

@@ -19,6 +19,7 @@ from graphsys.core.memory import (
     resident_bytes,
     return_large_blocks,
 )
+from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.layerwise_inference import are_rows_on_disk, probe
 from graphsys.gnn.models.model import key_of
@@ -40,7 +41,6 @@ _METER_S = 0.005
 _SHARES = (32, 16, 8, 4, 2)
 _ALONE_BYTES = 100 * 10**6  # a first batch of this size is told by itself
 _MOST_ENTRIES = 4 << 20  # of a batch that is sampled to be counted
-_STEP_TABLES = 5  # weights' gradients, two moments and what a step of Adam makes of them
 _AROUND_BYTES = 96 << 20  # what the first batches load, and the heap keeps of them
 _VARIES = 0.06  # plans of one training, measured again and again, differ by twice that
 _BESIDE_BYTES = 200 * 10**6  # of the 300 MB beside a budget that torch may take
@@ -179,7 +179,8 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
     slim, tables = _without_tables(context)
     weights = _trained_bytes(slim)
     absent = _absent_bytes(context)
-    held = _STEP_TABLES * tables + (_STEP_TABLES + 1) * absent
+    times = _step_tables(context)
+    held = int(times * tables + (times + 1) * absent)
     kept = checkpoint_bytes(context)
     before, most = None, kept
     for share in _SHARES:
@@ -188,7 +189,7 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
             continue
         base, peak = _try_batch(slim, size)
         # half as many seeds took all of this but half of what grows with them
-        once = base + _STEP_TABLES * weights
+        once = base + int(times * weights)
         grown = max(peak - (once if before is None else before), 0)
         doubled = grown if before is None else 2 * grown
         is_told = before is not None or doubled > _ALONE_BYTES
@@ -196,8 +197,10 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
             if before is None and size > 1:  # what any first batch takes is no growth
                 grown = max(peak - _try_batch(slim, size // 2)[1], 0)
             is_first = before is None and size == 1
-            times = _times_grown(slim, size, is_first=is_first)
-            most = max(kept, held + peak + int(times * grown))
+            most = max(
+                kept,
+                held + peak + int(_times_grown(slim, size, is_first=is_first) * grown),
+            )
             return most if exceeds(most, budget) else None
         before = peak
     return most if before is not None and exceeds(kept, budget) else None
@@ -239,6 +242,23 @@ def _sampled(context: GnnContext, size: int) -> npt.NDArray[np.float64]:
     counts = np.array([rows, sample.num_edges], dtype=np.float64)
     sample.release()
     return counts
+
+
+def moments_share(config: GnnConfig, processes: int) -> float:
+    """Return the share of the optimizer's moments that each of so many processes has."""
+    return 1 / processes if config.sharding == "optimizer" else 1.0
+
+
+def _moments_share(context: GnnContext) -> float:
+    return moments_share(context.config, context.task.process_group.world_size)
+
+
+def _step_tables(context: GnnContext) -> float:
+    """Return how many times the weights a step takes beside them.
+
+    Those are gradients, two moments, and what a step of Adam makes of those.
+    """
+    return 1 + 4 * _moments_share(context)
 
 
 def _trained_bytes(context: GnnContext) -> int:
@@ -310,7 +330,8 @@ def checkpoint_bytes(context: GnnContext) -> int:
     trained = _trained_bytes(context) + absent
     is_best_kept = context.config.keep == "best" and bool(context.config.eval_every)
     taken = (1 + is_best_kept + 2 + 2 * 2) * trained
-    taken += 0 if context.transfer else 3 * trained
+    held = int((1 + 2 * _moments_share(context)) * trained)
+    taken += 0 if context.transfer else held
     return resident_bytes() + absent + taken + min(taken, _AROUND_BYTES)
 
 

@@ -21,6 +21,7 @@ from torch import nn
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.training.optimizer import Optimizer, moments_of
 
 _FIRST_SHARE = 0.3
 _END = 0.75
@@ -35,9 +36,7 @@ class SparseWeights:
         optimizer: Its optimizer, whose moments of dropped weights become zero.
     """
 
-    def __init__(
-        self, config: GnnConfig, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> None:
+    def __init__(self, config: GnnConfig, network: nn.Module, optimizer: Optimizer) -> None:
         self._every, self._epochs = config.sparsity_every, config.epochs
         self._optimizer = optimizer
         self._weights = dict(_linear_weights(network))
@@ -97,9 +96,8 @@ class SparseWeights:
         """Make weights and moments zero where nothing is active."""
         for name, weight in self._weights.items():
             weight.mul_(self._masks[name])
-            for moment in self._optimizer.state.get(weight, {}).values():
-                if isinstance(moment, torch.Tensor) and moment.shape == weight.shape:
-                    moment.mul_(self._masks[name])
+            for rows, moment in moments_of(self._optimizer, weight):
+                moment.mul_(self._masks[name][rows])
 
 
 def densities(shapes: Sequence[tuple[int, ...]], share: float) -> list[float]:

@@ -92,7 +92,8 @@ class GnnStats:
 
         ``per_worker`` has of each its batches, edges, seconds of training, of sampling and
         gathering, and in exchanges, and the bytes of gradients that left it and of rows
-        that it computed for evaluations, for each other process that got them.
+        that it computed for evaluations, for each other process that got them, and those
+        of the optimizer's moments that it has (``optimizer_bytes``).
         With owners also the ``rows`` it sampled, ``far_rows`` that another drew, and
         ``row_bytes`` of those with the questions; the ``inputs`` it read, ``far_inputs`` of
         nodes of others, ``cache_hits`` among them, and ``feature_bytes`` (a cache's first
@@ -101,7 +102,7 @@ class GnnStats:
 
         Args:
             group: The processes.
-            read: What the features of this one tell.
+            read: What the features and the optimizer of this one tell.
         """
         if group.world_size == 1:
             return {}

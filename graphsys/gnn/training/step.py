@@ -33,7 +33,7 @@ class Stepper:
         self.config, self.network = context.config, context.network
         self.task, self.transfer = context.task, context.transfer
         self.process_group = context.task.process_group
-        self.optimizer = make_optimizer(self.config, self.network)
+        self.optimizer = make_optimizer(self.config, self.network, self.process_group)
         self.num_edges = 0  # of the last batch, the shares of all processes together
         self.state = context.state
         self.compression = make_compression(self.config, self.process_group)

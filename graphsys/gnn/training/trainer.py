@@ -29,9 +29,10 @@ from graphsys.gnn.layerwise_inference import (
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.tasks.task import Seeds, epoch_seeds
 from graphsys.gnn.training.number_watch import NumberWatch
-from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
+from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer, optimizer_bytes
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
 from graphsys.gnn.training.profile_events import tell_batch
+from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
 from graphsys.gnn.training.shared_output import SharedOutput, SharingPolicy, entries_shared
 from graphsys.gnn.training.stats import GnnStats
 from graphsys.gnn.training.step import Stepper
@@ -116,6 +117,15 @@ class GnnTrainer(TrainingLoop):
         if self.process_group.world_size == 1:
             return self._is_stopping
         return not within_epoch and bool(self.process_group.broadcast(self._is_stopping))
+
+    def _is_due(self) -> bool:
+        """Return what the first process says where all give what a checkpoint needs."""
+        is_due = super()._is_due()
+        return bool(self.process_group.broadcast(is_due)) if self._is_sharded else is_due
+
+    @property
+    def _is_sharded(self) -> bool:
+        return isinstance(self.stepper.optimizer, ShardedOptimizer)
 
     def train_steps(self, progress: Progress) -> Generator[Step]:
         """Train the batches of the current epoch that are left."""
@@ -204,14 +214,17 @@ class GnnTrainer(TrainingLoop):
         return {f"{split}_loss": found[0], f"{split}_{metric}": found[1]}
 
     def save(self) -> None:
-        """Write a checkpoint, in the first process."""
+        """Write a checkpoint, in the first process; others give it what it lacks."""
+        if self.path is None and not self._is_sharded:
+            return
+        states = dump_optimizer(self.stepper.optimizer)
         if self.path is None:
             return
         self.stats.update(self.state.metrics)
         self.state.metrics.update(self.context.features.figures())
         tensors: dict[str, runs.Weights | None] = {
             "weights": _copy(self.network),
-            "optimizer": dump_optimizer(self.stepper.optimizer),
+            "optimizer": states,
         }
         if self.stepper.sparse is not None:
             tensors["masks"] = self.stepper.sparse.dump()
@@ -226,8 +239,11 @@ class GnnTrainer(TrainingLoop):
     def finish(self) -> None:
         """Commit the run as complete, with what all processes did."""
         self.state.is_complete = True
-        read = self.context.features.figures()
-        self.state.metrics.update(self.stats.of_group(self.process_group, read))
+        told = {
+            **self.context.features.figures(),
+            "optimizer_bytes": optimizer_bytes(self.stepper.optimizer),
+        }
+        self.state.metrics.update(self.stats.of_group(self.process_group, told))
         self.checkpoint()
 
     @explained_whole()

@@ -1,7 +1,7 @@
 """Train a network by one process and by workers of a cluster: accuracy, bytes, efficiency.
 
     scripts/bench/run gnn_workers [--seeds 1,2,3] [--workers 2,4]
-        [--folder FOLDER] [--owners] [--set key=value]... [--save]
+        [--folder FOLDER] [--owners | --sharding] [--set key=value]... [--save]
 
 Trains on Cora (files in FOLDER, by default those of ../shared/data/planetoid, else
 downloaded), alone with 2 threads and by workers, with gradients as they are and in 8 bits,
@@ -11,8 +11,11 @@ processors it says what sharing them costs. Exit code 1 where the mean accuracy 
 is further from one process's than twice the largest spread of seeds. --owners compares,
 instead of gradients, who reads rows and features: each worker from the store, or their
 owners, without a cache, and with a cache of nodes by degree and of the latest ones (2 MB,
-an eighth of the features); the table has bytes a batch and the cache's hit rate. --save
-writes results/gnn_workers_<hardware>_<yyyymm>.json, with --owners gnn_owners_....
+an eighth of the features); the table has bytes a batch and the cache's hit rate. --sharding
+compares moments of the optimizer that each worker has with shares of them, in bytes of the
+worker that has the most; one process has all of them in both cases. --save writes
+results/gnn_workers_<hardware>_<yyyymm>.json, with --owners gnn_owners_..., with --sharding
+gnn_sharding_....
 """
 
 import argparse
@@ -51,6 +54,7 @@ PLACES: Ways = {
     "owners, degree": ["sample_at=owners", "cache=degree", "cache_memory=2MB"],
     "owners, lru": ["sample_at=owners", "cache=lru", "cache_memory=2MB"],
 }
+SHARDINGS: Ways = {how: [f"sharding={how}"] for how in ("none", "optimizer")}
 READ = (
     "row_bytes_per_batch",
     "feature_bytes_per_batch",
@@ -91,6 +95,8 @@ def compare(
 
 def name_of(ways: Ways) -> str:
     """Return what is compared."""
+    if ways is SHARDINGS:
+        return "sharding"
     return "sample_at" if ways is PLACES else "gradient_compression"
 
 
@@ -106,11 +112,17 @@ def train(folder: Path, seed: str, workers: int, overrides: list[str]) -> dict[s
         report = train_gnn(folder / "cora", config, run, cluster=where)
     metrics = report.metrics
     steps = metrics["batches"]  # of a worker, as all have
+    moments = [metrics["peak_memory_split"]["optimizer"]]
+    if workers > 1:
+        moments = [each["optimizer_bytes"] for each in metrics["per_worker"]]
     return {
         "seed": int(seed),
         "accuracy": round(gnn.evaluate(run)["metrics"]["accuracy"], 4),
         "loss": round(metrics["loss"], 4),
         "epoch_seconds": round(report.seconds / report.epochs, 4),
+        "parameter_bytes": metrics["peak_memory_split"]["parameters"],
+        "optimizer_bytes": max(moments),
+        "optimizer_bytes_of_all": sum(moments),
         "allreduce_bytes": metrics.get("allreduce_bytes", 0),
         "allreduce_bytes_per_step": round(
             metrics.get("allreduce_bytes", 0) / steps / workers
@@ -140,6 +152,7 @@ def means_of(
                 "accuracy": round(statistics.mean(reached), 4),
                 "accuracy_spread": round(max(reached) - min(reached), 4),
                 "efficiency": round(statistics.median(r["efficiency"] for r in own), 3),
+                "optimizer_bytes": own[0]["optimizer_bytes"],
                 "allreduce_bytes_per_step": own[0]["allreduce_bytes_per_step"],
                 **{key: round(statistics.mean(r[key] for r in own), 3) for key in READ},
             }
@@ -152,7 +165,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--workers", default="2,4")
     parser.add_argument("--folder", type=Path, default=SHARED if SHARED.is_dir() else None)
-    parser.add_argument("--owners", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--owners", action="store_true")
+    which.add_argument("--sharding", action="store_true")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args(arguments)
@@ -161,7 +176,11 @@ def main(arguments: list[str]) -> int:
     workers = [int(n) for n in options.workers.split(",")]
     command = " ".join(["scripts/bench/run gnn_workers", *arguments])
     rows: list[dict[str, Any]] = []
-    ways = PLACES if options.owners else COMPRESSIONS
+    case, ways = "gnn_workers", COMPRESSIONS
+    if options.owners:
+        case, ways = "gnn_owners", PLACES
+    if options.sharding:
+        case, ways = "gnn_sharding", SHARDINGS
     asked = (options.seeds.split(","), workers, ways, options.folder, options.overrides)
     for row in compare(*asked):
         rows.append(row | output.stamp(command))
@@ -171,7 +190,7 @@ def main(arguments: list[str]) -> int:
     if options.save:
         machine = describe_run(describe_machine(Path.cwd()), [])
         output.keep_record(
-            "gnn_owners" if options.owners else "gnn_workers",
+            case,
             rows,
             machine=machine | {"command": command},
             settings=SETTINGS,

@@ -25,23 +25,25 @@ from tests.unit.gnn.training.test_api import config_of, weights_of
 CHILD = "import sys; from graphsys.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
-def train_in_two(graph: Graph, config: GnnConfig, out: Path, *options: str) -> None:
+def train_in_two(
+    graph: Graph, config: GnnConfig, out: Path, *options: str, count: int = 2
+) -> None:
     """Train in 2 processes, as torchrun would start the command; the first one reports."""
     file = out.with_suffix(".toml")
     file.write_text(to_toml(config))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    told = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     verb = ["train", "gnn", str(graph.path), "-o", str(out), "--config", str(file)]
     command = [sys.executable, "-c", CHILD, *verb, "--json", *options]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     processes = [
         subprocess.Popen(command, env={**os.environ, **told, "RANK": str(rank)}, **pipes)
-        for rank in range(2)
+        for rank in range(count)
     ]
     said = [process.communicate(timeout=300) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
+    assert [process.returncode for process in processes] == [0] * count, said
     assert json.loads(said[0][0])["epochs"] == config.epochs
     assert said[1][0] == b""
 
