@@ -144,5 +144,5 @@ def test_the_command_makes_a_training_longer(
     assert json.loads(done.stdout)["epochs"] == 5
     done = run_cli(*more, "--set", "epochs=6", "--set", "dim=8")
     assert done.returncode == 2
-    assert "a resume may change epochs, eval_every, patience" in done.stderr
+    assert "a resume may change epochs, sharding, eval_every, patience" in done.stderr
     assert json.loads(run_cli(*more).stdout)["epochs"] == 5
