@@ -67,6 +67,7 @@ def test_weights_that_do_not_fit_are_not_taken_over(groups: Store) -> None:
 
 
 def test_states_of_another_optimizer_are_named(groups: Store) -> None:
+    from graphsys.gnn.process_group import ProcessGroup
     from graphsys.gnn.training.api import build_context
     from graphsys.gnn.training.optimizer import load_optimizer, make_optimizer
 
@@ -77,7 +78,8 @@ def test_states_of_another_optimizer_are_named(groups: Store) -> None:
         ("x.step", torch.tensor(1.0)),
     ):
         with pytest.raises(CorruptStoreError, match=f"the optimizer's state '{key}'"):
-            load_optimizer(make_optimizer(CONFIG, network), {key: value}, Path("run"))
+            made = make_optimizer(CONFIG, network, ProcessGroup())
+            load_optimizer(made, {key: value}, Path("run"))
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_written(
