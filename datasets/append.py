@@ -10,6 +10,7 @@ from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.build_store import is_paths
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
+from graphsys.datasets.signed_edges import SignedSource
 from graphsys.datasets.table_spec.typed_tables import open_given
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.manifest import Manifest
@@ -48,6 +49,7 @@ def append(
     delete_columns: ColumnNames = None,
     separator: str | None = None,
     skip: int = 0,
+    signed: bool = False,
     num_threads: int | None = None,
 ) -> "AppendReport[GraphReader]":
     """Add edges and nodes to a store and remove edges, at the cost of what changes.
@@ -69,6 +71,7 @@ def append(
         delete_columns: Names of the columns of ``delete``.
         separator: What separates columns in text.
         skip: Lines to leave out at the beginning of each text file.
+        signed: The sign of a new edge's weight becomes its relation, as ingest has it.
         num_threads: Threads that read ahead.
 
     Returns:
@@ -113,6 +116,8 @@ def append(
     if not parts and not deletes:
         raise ConfigError("nothing to append: give edges, nodes, or edges to delete")
     source = parts[0] if len(parts) == 1 else _Sources(parts)
+    if signed:
+        source = SignedSource(source)
     return append_source(
         path, source if parts else None, deletes=deletes, missing_deletes=missing_deletes
     )

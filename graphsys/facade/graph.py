@@ -240,6 +240,7 @@ class Graph(GraphReader):
         delete_columns: "ColumnNames" = None,
         separator: str | None = None,
         skip: int = 0,
+        signed: bool = False,
         num_threads: int | None = None,
     ) -> "AppendReport[Graph]":
         """Add edges and nodes to the store and remove edges, as one delta.
@@ -258,6 +259,7 @@ class Graph(GraphReader):
             delete_columns: Names of the columns of ``delete``.
             separator: What separates columns in text.
             skip: Lines to leave out at the beginning of each text file.
+            signed: The sign of a new edge's weight becomes its relation.
             num_threads: Threads that read ahead.
 
         Returns:
@@ -283,6 +285,7 @@ class Graph(GraphReader):
             delete_columns=delete_columns,
             separator=separator,
             skip=skip,
+            signed=signed,
             num_threads=num_threads,
         )
         return cast("AppendReport[Graph]", replace(report, graph=Graph.of(report.graph)))

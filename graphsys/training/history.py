@@ -13,6 +13,7 @@ from graphsys.core.remote.locations import Location, Place, is_remote, shown
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME
 from graphsys.storage.remote.fetching import read_head
+from graphsys.storage.remote.hub_folder import is_hub_folder, unpacked_anew
 from graphsys.storage.runs.remote_checkpoint import settings_folder
 from graphsys.storage.runs.run_folder import GNN, read_content
 
@@ -79,7 +80,7 @@ def history(run: Place) -> History:
     """Read the history of a run, of embeddings or of a network.
 
     Args:
-        run: Its folder, or ``s3://...``.
+        run: Its folder, one for a model hub, or ``s3://...``.
 
     Raises:
         ConfigError: There is no run.
@@ -89,7 +90,9 @@ def history(run: Place) -> History:
         raise ConfigError(
             f"{run} holds no run (no {RUN_NAME}); expected what `graphsys train` writes"
         )
-    with settings_folder(run) as path:  # of an object store nothing else is fetched
+    is_of_hub = not is_remote(run) and is_hub_folder(Path(run))
+    opened = unpacked_anew(Path(run), head_only=True) if is_of_hub else settings_folder(run)
+    with opened as path:  # what was trained is neither fetched nor unpacked
         content, settings = read_content(path), load_toml(path / CONFIG_NAME)
     is_network = content.get("kind") == GNN
     losses = content.get("losses", [])
@@ -126,7 +129,9 @@ def is_run(place: Place) -> bool:
     if is_remote(place):
         return read_head(Location.parse(place), RUN_NAME) is not None
     path = Path(place)
-    return (path / RUN_NAME).exists() and not (path / MANIFEST_NAME).exists()
+    if (path / MANIFEST_NAME).exists():
+        return False
+    return (path / RUN_NAME).exists() or is_hub_folder(path)
 
 
 def run_info(run: Place) -> dict[str, Any]:
@@ -137,7 +142,8 @@ def run_info(run: Place) -> dict[str, Any]:
         ``num_edges``), ``epochs`` (completed), ``epochs_planned``, ``is_complete``,
         ``seconds`` of training, the last ``loss``, ``best`` (``metric``, ``value``,
         ``epoch``; None without evaluations), ``bytes`` of the checkpoint, ``settings`` and
-        the command that goes on, as ``go_on``.
+        the command that goes on, as ``go_on``; None of a folder for a model hub, which has
+        no states of optimizers.
 
     Raises:
         ConfigError: There is no run.
@@ -183,8 +189,10 @@ def run_table(run: Place) -> str:
     return fields_table(str(run), facts)
 
 
-def _how_to_go_on(found: History, run: Place) -> str:
-    """Return the command that trains more of a run."""
+def _how_to_go_on(found: History, run: Place) -> str | None:
+    """Return the command that trains more of a run, where there is one."""
+    if not is_remote(run) and is_hub_folder(Path(run)):
+        return None
     content, settings = found.content, found.settings
     graph = shlex.quote(str(content["graph"]["path"]))
     place = shlex.quote(shown(str(run)))

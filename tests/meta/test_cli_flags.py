@@ -21,7 +21,7 @@ FLAGS = {
     "graphsys split": "GRAPH --by --help --inverse --json --memory --negatives --out "
     "--overwrite --ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
-    "--help --ids --json --missing-deletes --nodes --separator --skip",
+    "--help --ids --json --missing-deletes --nodes --separator --signed --skip",
     "graphsys compact": "GRAPH --help --json --memory",
     "graphsys info": "GRAPH|RUN --help --json",
     "graphsys verify": "GRAPH|RUN --help --json",

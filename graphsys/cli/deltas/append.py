@@ -34,6 +34,7 @@ def append(
     delete_columns: str | None = None,
     separator: str | None = None,
     skip: int = 0,
+    signed: bool = False,
     json: JsonOption = False,
 ) -> None:
     """Add edges and nodes to a graph and remove edges, at the cost of what changes.
@@ -53,6 +54,8 @@ def append(
         --delete-columns NAMES: Names of the columns of --delete, for example src,dst,time.
         --separator CHAR: What separates columns; by default what the format says.
         --skip N>=0: Lines to skip first.
+        --signed: The sign of an edge's weight becomes its relation, positive or negative,
+            and its size the weight.
 
     Run:
         --missing-deletes HOW: What becomes of deletions of edges that are not there: error,
@@ -74,6 +77,7 @@ def append(
         delete_columns=delete_columns,
         separator=separator,
         skip=skip,
+        signed=signed,
     )
     with report.graph as now:
         facts = {

@@ -11,6 +11,7 @@ import json
 import struct
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -47,8 +48,24 @@ def unpacked(path: Path) -> Path:
     return _unpacked(path.absolute(), key).folder
 
 
+@contextmanager
+def unpacked_anew(path: Path, *, head_only: bool = False) -> Iterator[Path]:
+    """Give the folder of the run that a hub's folder holds, whatever was unpacked before.
+
+    Args:
+        path: The hub's folder.
+        head_only: Leave out what was trained: ``run.json`` and the settings are there.
+
+    Raises:
+        CorruptStoreError: It is none of ours, or was cut short.
+    """
+    made = _Folder()
+    _unpack(path, made.folder, head_only=head_only)
+    yield made.folder
+
+
 class _Folder:
-    """A folder that goes when the process ends."""
+    """A folder that goes with this object, or when the process ends."""
 
     def __init__(self) -> None:
         self.folder = ownership.temporary()
@@ -57,22 +74,27 @@ class _Folder:
 
 @functools.lru_cache(maxsize=16)
 def _unpacked(path: Path, key: Any) -> _Folder:
+    made = _Folder()
+    _unpack(path, made.folder)
+    return made
+
+
+def _unpack(path: Path, folder: Path, *, head_only: bool = False) -> None:
     try:
         content = read_json(path / SETTINGS_NAME)
         stated = content["graphsys"]
         if int(stated["format_version"]) > VERSION:
             raise ValueError(f"format {stated['format_version']} is newer than {VERSION}")
-        made = _Folder()
-        tensors = tensors_of(path / WEIGHTS_NAME)
-        for name, file in stated["files"].items():
-            _write_file(made.folder, str(name), path / WEIGHTS_NAME, file, tensors)
+        if not head_only:
+            tensors = tensors_of(path / WEIGHTS_NAME)
+            for name, file in stated["files"].items():
+                _write_file(folder, str(name), path / WEIGHTS_NAME, file, tensors)
         for name, text in ((CONFIG_NAME, stated["config"]), (RUN_NAME, stated["run"])):
-            (made.folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8")
     except (KeyError, TypeError, ValueError, AttributeError, struct.error) as err:
         raise CorruptStoreError(
             f"{path} is no run for a hub that graphsys wrote: {err}; export the run again"
         ) from err
-    return made
 
 
 @dataclass(frozen=True, slots=True)

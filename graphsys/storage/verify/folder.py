@@ -1,4 +1,4 @@
-"""Verify a graph or a run, whichever a folder is, here or on an object store.
+"""Verify a graph, a run or a model hub's folder of one, here or on an object store.
 
 Of an object store every object is fetched anew, into a folder that goes again: a copy that
 was found whole says nothing about what lies there now.
@@ -15,12 +15,18 @@ from graphsys.core.ownership import claimed_objects
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.core.threads import map_in_order
-from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
 from graphsys.storage.objects.copies import Fetched, copy_of
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.fetching import run_files
+from graphsys.storage.remote.hub_folder import (
+    SETTINGS_NAME,
+    WEIGHTS_NAME,
+    is_hub_folder,
+    unpacked_anew,
+)
 from graphsys.storage.verify.run import verify_run
 from graphsys.storage.verify.verify import Problem, VerifyReport, verify
 
@@ -46,8 +52,24 @@ def verify_folder(place: Place, progress: Progress = SILENT) -> VerifyReport:
     if is_remote(place):
         return _verify_remote(Location.parse(place), progress)
     path = Path(place)
+    if is_hub_folder(path) and not (path / MANIFEST_NAME).exists():
+        return _verify_hub(path, progress)
     is_run = (path / RUN_NAME).exists() and not (path / MANIFEST_NAME).exists()
     return (verify_run if is_run else verify)(path, progress)
+
+
+def _verify_hub(path: Path, progress: Progress) -> VerifyReport:
+    """Check the run that a hub's folder holds, whose numbers are all in one file."""
+    try:
+        with unpacked_anew(path) as folder:
+            problems = verify_run(folder, progress).problems
+    except CorruptStoreError as err:
+        return _report({SETTINGS_NAME: str(err).removeprefix(f"{path} ")})
+    texts = (RUN_NAME, CONFIG_NAME)
+    of_texts = [f"{it.file} in it {it.what}" for it in problems if it.file in texts]
+    of_tensors = [f"{it.file} in it {it.what}" for it in problems if it.file not in texts]
+    found = {SETTINGS_NAME: of_texts, WEIGHTS_NAME: of_tensors}
+    return _report({name: "; ".join(whats) for name, whats in found.items() if whats})
 
 
 def _verify_remote(location: Location, progress: Progress) -> VerifyReport:

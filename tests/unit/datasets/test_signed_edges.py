@@ -45,6 +45,25 @@ def test_the_smallest_integer_has_a_size(tmp_path: Path) -> None:
     assert (1, 2, "negative", 128.0) in edges_of(gs.open(tmp_path / "g"))
 
 
+def test_what_is_appended_has_signs_too(tmp_path: Path, run_cli: Run) -> None:
+    (tmp_path / "trust.csv").write_text("src,dst,weight\n1,2,4\n2,3,-10\n")
+    ingest(tmp_path / "trust.csv", tmp_path / "g", signed=True)
+    (tmp_path / "new.csv").write_text("src,dst,weight\n3,1,-2\n1,2,-1\n")
+    done = run_cli("append", "g", "new.csv", cwd=tmp_path)
+    assert done.returncode == 2  # weights are no relations
+    done = run_cli("append", "g", "new.csv", "--signed", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert edges_of(gs.open(tmp_path / "g")) == {
+        (1, 2, "positive", 4.0),
+        (2, 3, "negative", 10.0),
+        (3, 1, "negative", 2.0),
+        (1, 2, "negative", 1.0),
+    }
+    with gs.open(tmp_path / "g") as graph:
+        graph.append({"src": [2], "dst": [1], "weight": [7.0]}, signed=True)
+    assert (2, 1, "positive", 7.0) in edges_of(gs.open(tmp_path / "g"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

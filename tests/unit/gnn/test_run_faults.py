@@ -77,8 +77,8 @@ def test_states_of_another_optimizer_are_named(groups: Store) -> None:
         ("0.exp_avg", torch.zeros(1, 2, 3)),
         ("x.step", torch.tensor(1.0)),
     ):
+        made = make_optimizer(CONFIG, network, ProcessGroup())
         with pytest.raises(CorruptStoreError, match=f"the optimizer's state '{key}'"):
-            made = make_optimizer(CONFIG, network, ProcessGroup())
             load_optimizer(made, {key: value}, Path("run"))
 
 

@@ -93,6 +93,36 @@ def test_a_hubs_folder_answers_what_the_run_does(
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
+def test_a_hubs_folder_is_described_drawn_and_verified(
+    kind: str, call: Call, tmp_path: Path
+) -> None:
+    hub = tmp_path / "my-model"
+    assert call("export", kind, "--format", "hub", "-o", hub)[0] == 0
+    one, two = (json.loads(call("info", it, "--json")[1]) for it in (kind, hub))
+    assert one.pop("go_on").startswith("graphsys train")
+    assert two.pop("go_on") is None  # states of optimizers are left out
+    assert 0 < two.pop("bytes") <= one.pop("bytes")
+    one["graph"]["path"] = Path(one["graph"]["path"]).name
+    assert two == one
+    assert "to train more" not in call("info", hub)[1]
+    assert call("plot", hub)[1] == call("plot", kind)[1]
+    assert call("plot", hub, "-o", tmp_path / "curves.svg")[0] == 0
+    assert call("verify", hub)[0] == 0
+    weights = hub / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    code, told, _ = call("verify", hub)
+    assert code == 1
+    assert told.startswith("model.safetensors: ")
+    assert "does not match its checksum" in told
+    weights.write_bytes(data[:-8])
+    code, told, _ = call("verify", hub)
+    assert code == 1
+    assert "model.safetensors was cut short" in told
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_others_read_the_weights_and_the_card(
     kind: str, folder: Path, tmp_path: Path
 ) -> None:
