@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the fast tests first, then end to end, then the kills; of both the longest first.
+    """Run the fast tests first, then end to end and the kills; of these the longest first.
 
     So no worker is left with a long file when others have ended.
 
@@ -56,11 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kernels do not compile the same ones at the same time.
     """
 
-    def place(item: pytest.Item) -> int:
-        return max(
-            (n + 1 for n, mark in enumerate(SLOW_LAST) if item.get_closest_marker(mark)),
-            default=0,
-        )
+    def is_slow(item: pytest.Item) -> bool:
+        return any(item.get_closest_marker(mark) for mark in SLOW_LAST)
 
     turns: dict[Path, int] = {}
     begun = {True: 0, False: 0}
@@ -73,9 +70,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def turn(item: pytest.Item) -> tuple[float, int]:
         seconds = known.get(durations.file_of(item.nodeid), math.inf)
-        return -seconds if place(item) else 0.0, turns[item.path]
+        return -seconds if is_slow(item) else 0.0, turns[item.path]
 
-    items.sort(key=lambda item: (place(item), *turn(item)))
+    items.sort(key=lambda item: (is_slow(item), *turn(item)))
     durations.choose(config, items)
 
 
