@@ -132,6 +132,25 @@ def adagrad(rows: torch.Tensor, state: Floats, lr: Floats | float, by_row: bool)
     return np.asarray(rows.detach().numpy() - lr * g / (root[:, None] if by_row else root))
 
 
+def adam(rows: torch.Tensor, state: Floats, lr: float) -> Floats:
+    """Take torch's step of SparseAdam, each row by an optimizer of its own."""
+    assert rows.grad is not None
+    found = rows.detach().numpy().copy()
+    for v in np.flatnonzero(rows.grad.numpy().any(axis=1)):
+        row = torch.nn.Parameter(rows.detach()[[v]].clone())
+        row.grad = torch.sparse_coo_tensor(torch.tensor([[0]]), rows.grad[[v]], row.shape)
+        optimizer = torch.optim.SparseAdam([row], lr=lr)
+        mean, square = torch.tensor(state[v, 1:]).reshape(2, 1, -1)
+        optimizer.state[row] = {
+            "step": int(state[v, 0]),
+            "exp_avg": mean.clone(),
+            "exp_avg_sq": square.clone(),
+        }
+        optimizer.step()  # type: ignore[no-untyped-call]  # torch's
+        found[v] = row.detach().numpy()[0]
+    return found
+
+
 @dataclass
 class Result:
     """What a step leaves: the loss, both tables, operators, global vectors."""
@@ -170,11 +189,17 @@ class Step:
             num_rows = int(dst_bags.features.max()) + 1
         self.src_rows = rng.normal(size=(NUM_SRC, DIM)).astype(np.float32)
         width = () if config.optimizer == "row_adagrad" else (DIM,)
+        if config.optimizer == "adam":
+            width = (1 + 2 * DIM,)
         self.src_state = rng.random((NUM_SRC, *width)).astype(np.float32)
         self.dst_rows, self.dst_state = self.src_rows, self.src_state
         if not is_shared:
             self.dst_rows = rng.normal(size=(num_rows, DIM)).astype(np.float32)
             self.dst_state = rng.random((num_rows, *width)).astype(np.float32)
+        if config.optimizer == "adam":
+            for state in (self.src_state, self.dst_state):  # once or often, or never
+                state[:, 0] = rng.choice([0, 1, 7, 30_000], len(state))
+                state[state[:, 0] == 0] = 0
         self.table = self.model.initial()
         self.table += rng.normal(size=self.table.shape).astype(np.float32)
         self.table[1::2] **= 2
@@ -257,10 +282,14 @@ class Step:
         total, extra = self._loss(src_rows, dst_rows, table, vectors)
         (total + extra).backward()  # type: ignore[no-untyped-call]  # torch's
         lr, by_row = self.config.lr, self.config.optimizer == "row_adagrad"
-        new_src = adagrad(src_rows, self.src_state, lr, by_row)
-        new_dst = new_src
-        if not self.is_shared:
-            new_dst = adagrad(dst_rows, self.dst_state, lr, by_row)
+
+        def moved(rows: torch.Tensor, state: Floats) -> Floats:
+            if self.config.optimizer == "adam":
+                return adam(rows, state, lr)
+            return adagrad(rows, state, lr, by_row)
+
+        new_src = moved(src_rows, self.src_state)
+        new_dst = new_src if self.is_shared else moved(dst_rows, self.dst_state)
         rates = RELATION_LR * np.repeat(self.model.lr_factors, np.diff(self.model.offsets))
         new_table = [
             adagrad(p, self.table[2 * k + 1], rates, by_row=False)

@@ -19,7 +19,7 @@ from graphsys.training.learning_rate import Schedule
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
 ParameterExchange = Literal["server", "all_reduce"]
-Optimizer = Literal["row_adagrad", "adagrad"]
+Optimizer = Literal["row_adagrad", "adagrad", "adam"]
 Mode = Literal["sampled", "1vsall", "kvsall"]
 OrderName = Literal[
     "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
@@ -171,8 +171,9 @@ class EmbeddingConfig(ControlConfig):
     )
     optimizer: Optimizer = option(
         "row_adagrad",
-        "Adagrad of rows: row_adagrad has one sum of squares a row, adagrad one a number, "
-        "which takes as much memory as float32 rows.",
+        "Optimizer of rows. row_adagrad has a sum of squares a row, adagrad one a number, "
+        "which takes as much memory as float32 rows. adam moves the rows of a batch, takes "
+        "twice that, and wants an lr near 0.001; operators keep Adagrad, at relation_lr.",
         group="Training",
     )
     lr: float = option(0.1, "Learning rate of the embeddings.", above=0, group="Training")

@@ -240,7 +240,7 @@ def rows_file(node_type: str, part: int, serial: int) -> str:
 
 
 def state_file(node_type: str, part: int, serial: int) -> str:
-    """Return the path of a partition's Adagrad states, relative to the run."""
+    """Return the path of the states of a partition's rows, relative to the run."""
     return f"state/{file_name(node_type)}/part-{part}.{serial}.npy"
 
 

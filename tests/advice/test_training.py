@@ -47,6 +47,13 @@ CASES = {
         },
         before=("$ {python} words.py", "ingest bags.toml --partitions 2 -o two"),
     ),
+    "states of another optimizer": of_run(
+        "train embedding g -o e --set dim=4 --set init_from=run --set optimizer=adam",
+        "graphsys/embedding/training/warm_start.py",
+        "leave them there with (--set init_state=false)",
+        f"train embedding g -o e {FEW} --set init_from=run --set optimizer=adam {{0}} "
+        "--json",
+    ),
     "fewer groups": of_run(
         "train embedding four -o e --set partition_groups=3",
         "graphsys/embedding/training/api.py",

@@ -92,6 +92,10 @@ def test_types_with_one_partition_are_trained_by_all_workers(tmp_path: Path) -> 
         train_embedding(
             store, EmbeddingConfig(**SETTINGS, row_dtype="bfloat16"), run, cluster=TWO
         )
+    with pytest.raises(ConfigError, match="optimizer: got adam with --cluster, and place"):
+        train_embedding(
+            store, EmbeddingConfig(**SETTINGS, optimizer="adam"), run, cluster=TWO
+        )
     with pytest.raises(ConfigError, match="parameter_servers: got 65, expected at most 64"):
         train_embedding(
             store, EmbeddingConfig(**SETTINGS, parameter_servers=65), run, cluster=TWO

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,25 @@ def test_the_command_leaves_the_run_that_one_machine_does(
     assert run_cli("verify", run).returncode == 0
     for verb in (["nearest", run, "7"], ["export", run, "-o", tmp_path / "rows.parquet"]):
         assert run_cli(*verb).returncode == 0
+
+
+def test_adams_states_go_with_the_rows_of_workers(graph: Path, tmp_path: Path) -> None:
+    """Trained by two workers, and on by one machine."""
+    adam: dict[str, Any] = {"optimizer": "adam", "lr": 0.01, "relation_lr": 0.3}
+    config = EmbeddingConfig(**{**SETTINGS, **adam, "epochs": 20})
+    run = tmp_path / "run"
+    report = train_embedding(graph, config, run, cluster=TWO)
+    assert (report.epochs, report.workers) == (20, 2)
+    longer = replace(config, epochs=40)
+    assert embedding.train(graph, longer, run, resume=True).epochs == 40
+    opened = embedding.open_run(run)
+    for part in range(4):
+        states = opened.states("node", part)
+        assert states.shape[1] == 1 + 2 * 32
+        assert states[:, 0].min() > 40  # steps, of both
+        assert (states[:, 33:] >= 0).all()
+    embedding.train(graph, longer, tmp_path / "alone")
+    assert mrr(run) > 0.9 * mrr(tmp_path / "alone") > 0.4
 
 
 @pytest.mark.slow

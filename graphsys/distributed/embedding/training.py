@@ -280,6 +280,13 @@ def _most_workers(context: EmbeddingContext) -> int:
             f"row_dtype: got {context.config.row_dtype} with --cluster, and {names} has "
             "one partition, whose changes workers add up; set float32, or partition it too"
         )
+    if always and context.config.optimizer == "adam":
+        # a mean that each of two workers lets fade by a half would be gone
+        names = ", ".join(sorted(name for name, _ in always))
+        raise ConfigError(
+            f"optimizer: got adam with --cluster, and {names} has one partition, whose "
+            "changes workers add up; set adagrad, or partition it too"
+        )
     return max(len(parts) // 2, 1)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has n
     from graphsys.kernels.cpu.embedding.bags import Extras
 
 Floats = npt.NDArray[np.float32]
-Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N] or [N, dim]
+Table = tuple[Stored, Floats]  # rows [N, dim] and states, see state_shape()
 _INIT_ROWS = 1 << 16
 
 
@@ -79,10 +79,11 @@ def first_table(config: EmbeddingConfig, part: Part, size: int) -> Table:
 
 
 def state_shape(config: EmbeddingConfig, node_type: str, size: int) -> tuple[int, ...]:
-    """Return the shape of the Adagrad states of ``size`` rows."""
+    """Return the shape of the optimizer's states of ``size`` rows."""
     if config.optimizer == "row_adagrad":
         return (size,)
-    return size, config.dim_of(node_type)
+    dim = config.dim_of(node_type)
+    return size, 1 + 2 * dim if config.optimizer == "adam" else dim
 
 
 def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
@@ -105,7 +106,7 @@ def read_global(
 
 
 class TableFiles:
-    """Rows, Adagrad states and operators of a run while it trains.
+    """Rows, the optimizer's states and operators of a run while it trains.
 
     A partition that was never written has its first values, drawn from (seed, type,
     partition); so a new run needs no files at all. A stored partition is a new file; it is

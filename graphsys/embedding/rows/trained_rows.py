@@ -137,9 +137,10 @@ class TrainedEmbedding:
         return torch.from_numpy(self._rows(node_type, part, is_private=True))
 
     def states(self, node_type: str, part: int) -> Floats:
-        """Return the Adagrad states of a partition's rows, float32, mapped.
+        """Return the optimizer's states of a partition's rows, float32, mapped.
 
-        ``[N]``, or ``[N, D]`` of the optimizer ``adagrad``.
+        Of Adagrad the sums of squares: ``[N]``, or ``[N, D]`` of ``adagrad``. Of ``adam``
+        steps of a row, then both moving means ``[N, 1 + 2 D]``.
         """
         self._require_type(node_type)
         name = runs.find_file(self.state, runs.state_file(node_type, part, 0))

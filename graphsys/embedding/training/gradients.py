@@ -4,7 +4,8 @@ The kernel does a whole step without Python and keeps no gradient. But a step of
 from an empty state tells it: with state ``s`` the row moves by ``-lr g / sqrt(s)``, where
 ``s`` is the mean of ``g^2`` over the row (of a parameter its own), so that ``g`` is the way
 moved, times ``sqrt(s) / lr``. The batch is trained with a large ``lr``, beside which the
-row itself is small, and then everything is put back as it was.
+row itself is small, and then everything is put back as it was. Adam's first mean of
+gradients is a known share of ``g``.
 
 Method: Duchi, Hazan, Singer, "Adaptive subgradient methods", JMLR 2011, for the step.
 """
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu.embedding.bags import Extras
-from graphsys.kernels.cpu.embedding.rows import NO_RATES, Tables
+from graphsys.kernels.cpu.embedding.rows import FIRST, NO_RATES, Tables
 from graphsys.kernels.cpu.embedding.step import train_batches
 from graphsys.kernels.cpu.simt.batch_nodes import list_nodes
 
@@ -74,7 +75,12 @@ def batch_gradients(
         _step(tables, extras, relations, own, work, settings)
         found = {}
         for name, (rows, state, at) in sides.items():
-            if rows.dtype == np.float32:
+            if rows.dtype != np.float32:
+                continue
+            dim = rows.shape[1]
+            if state.ndim == 2 and state.shape[1] > dim:
+                found[name] = state[at, 1 : 1 + dim] / FIRST
+            else:
                 moved = kept[name][0].astype(np.float64) - rows[at]
                 found[name] = _gradient(moved, state[at].reshape(len(at), -1))
     finally:

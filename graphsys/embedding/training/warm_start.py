@@ -77,6 +77,13 @@ def open_source(
                 f"init_lr: got {config.init_factor} with a global embedding of node type "
                 f"{name!r}, which would move all of its rows; expected 1, or none"
             )
+    optimizers = {old.config.optimizer, config.optimizer}
+    if config.init_state and "adam" in optimizers and len(optimizers) > 1:
+        raise ConfigError(
+            f"init_from: the run {old.path} has optimizer={old.config.optimizer}, this one "
+            f"{config.optimizer}, whose states are of another kind; train with the same, "
+            "or leave them there with --set init_state=false"
+        )
     if old.config.reciprocal != config.reciprocal:
         raise ConfigError(
             f"init_from: the run {old.path} has reciprocal={old.config.reciprocal}, this "
@@ -101,7 +108,8 @@ def warm_start(
     """Fill the tables of a new run from another; the caller makes a checkpoint of it.
 
     Args:
-        context: The training; its ``init_state`` says whether Adagrad states come along.
+        context: The training; its ``init_state`` says whether the optimizer's states come
+            along.
         files: The tables, with first values.
         old: The other run.
         progress: Receives one stage.

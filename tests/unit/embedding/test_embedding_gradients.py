@@ -151,6 +151,28 @@ def test_every_number_of_a_row_may_have_a_state_of_its_own(
     check(Step(config, is_shared=is_shared))
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("all_negatives", [False, True])
+def test_adams_step_is_torchs_sparse_adam_of_each_row(
+    is_shared: bool, all_negatives: bool
+) -> None:
+    config = settings(
+        optimizer="adam",
+        lr=0.03,
+        reciprocal=True,
+        relations={"*": RelationConfig(all_negatives=all_negatives)},
+        regularizer=0.05,
+    )
+    check(Step(config, is_shared=is_shared))
+
+
+def test_adam_moves_rows_of_features_too() -> None:
+    begins = np.cumsum([0, *map(len, BAGS)])
+    features = np.concatenate([np.array(bag, dtype=np.uint32) for bag in BAGS])
+    config = settings(optimizer="adam", lr=0.03, reciprocal=True)
+    check(Step(config, dst_bags=make_bags(begins, features, is_mean=True)))
+
+
 @pytest.mark.parametrize("comparator", list(COMPARATOR_CODES))
 @pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("num_batch", [0, 8])

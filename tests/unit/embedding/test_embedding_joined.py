@@ -44,7 +44,13 @@ class Interrupt(Progress):
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"optimizer": "adagrad"}, {"mode": "kvsall", "loss": "logistic"}]
+    "changes",
+    [
+        {},
+        {"optimizer": "adagrad"},
+        {"mode": "kvsall", "loss": "logistic"},
+        {"mode": "1vsall", "optimizer": "adam", "lr": 0.003},
+    ],
 )
 def test_a_joined_run_that_was_interrupted_goes_on_to_the_same_bits(
     make_ring: MakeRing,

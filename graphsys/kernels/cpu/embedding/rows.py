@@ -5,7 +5,8 @@ Rows of the two tables get one numbering: ``v`` is row ``v`` of the source table
 partition the numbering is that of the source table alone. Gradients are summed over a
 batch in ``Sums``, one sum per distinct row, and applied by one pass of row-wise Adagrad:
 the state of a row is the running sum of its mean squared gradients. Where states have a
-number for each of a row, each has its own sum. Parameters of operators have one state each.
+number for each of a row, each has its own sum. States of ``1 + 2 D`` numbers are Adam's, of
+the rows of a batch alone. Parameters of operators have one state each, of Adagrad.
 """
 
 from typing import Any, Final, NamedTuple
@@ -35,17 +36,23 @@ _AHEAD: Final = 8  # rows; they come from memory at random
 _STABLE: Final = np.float32(1e-10)
 _ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
+FIRST: Final = np.float32(0.1)
+"""What a gradient adds to Adam's mean of gradients: 1 - beta 1."""
+_SECOND: Final = np.float32(0.001)
+_EPS: Final = np.float32(1e-8)
+_WARM: Final = 20_000.0  # from here on no correction changes a float32
 NO_RATES: Final = np.empty(0, dtype=np.float32)
 
 
 class Tables(NamedTuple):
-    """Rows and Adagrad states of the two partitions; the same arrays twice if one.
+    """Rows and the optimizer's states of the two partitions; the same arrays twice if one.
 
     Attributes:
         src_rows, dst_rows: Embeddings ``[N, D]``, float32, or uint16 with the bits of
             bfloat16 or float16.
         src_state, dst_state: Adagrad state, float32, row by row ``[N]``, or of every
-            number ``[N, D]``.
+            number ``[N, D]``; or Adam's, ``[N, 1 + 2 D]``: how often the row was moved,
+            then the moving means of the gradient and of its square.
         is_shared: Whether both sides are the same partition.
         src_rates, dst_rates: Factor on the learning rate of every row, float32 ``[N]``, 0
             for rows that stay; empty for ones.
@@ -157,10 +164,38 @@ def _take_step_of_row(
 
 
 @lean_fused_jit
+def _take_step_of_adam(
+    state: Floats, v: int, gradient: Floats, s: int, lr: np.float32
+) -> np.float32:
+    """Put the direction of Adam in the gradient's place.
+
+    It is torch's ``SparseAdam``, but that a row counts its own steps (as DGL's does), not
+    those of all rows: a row may first be met when others were moved for an hour.
+    """
+    size = gradient.shape[1]
+    state[v, 0] += _ONE
+    count = np.float64(state[v, 0])
+    rate = np.float64(lr)
+    if count < _WARM:
+        rate *= np.sqrt(1.0 - 0.999**count) / (1.0 - 0.9**count)
+    for k in range(size):
+        g = gradient[s, k]
+        mean = state[v, 1 + k] + FIRST * (g - state[v, 1 + k])
+        at = 1 + size + k
+        square = state[v, at] + _SECOND * (g * g - state[v, at])
+        state[v, 1 + k] = mean
+        state[v, at] = square
+        gradient[s, k] = mean / (np.sqrt(square) + _EPS)
+    return np.float32(-rate)
+
+
+@lean_fused_jit
 def _take_step_of_numbers(
     state: Floats, v: int, square: np.float32, gradient: Floats, s: int, lr: np.float32
 ) -> np.float32:
-    """Divide every number of the gradient by its own root."""
+    """Divide every number of the gradient by its own root; or take Adam's step."""
+    if state.shape[1] > gradient.shape[1]:
+        return _take_step_of_adam(state, v, gradient, s, lr)
     for k in range(state.shape[1]):
         g = gradient[s, k]
         state[v, k] += g * g

@@ -137,6 +137,25 @@ def test_states_come_along_to_another_optimizer(
     assert train(graph, config, tmp_path / "new", overwrite=True).epochs == 1
 
 
+def test_states_of_another_kind_stay_where_they_are(
+    umls: dict[str, Any], tmp_path: Path
+) -> None:
+    graph = write(tmp_path / "graph", umls, partitions=2)
+    adam: dict[str, Any] = {"epochs": 1, "optimizer": "adam", "lr": 0.01}
+    old = train(graph, dataclasses.replace(CONFIG, epochs=1), tmp_path / "old").run
+    config = dataclasses.replace(CONFIG, init_from=str(old), **adam)
+    with pytest.raises(ConfigError, match="has optimizer=row_adagrad, this one adam"):
+        untrained(graph, config, tmp_path / "new")
+    advised = dataclasses.replace(config, init_state=False)
+    new = train(graph, advised, tmp_path / "new").run
+    ids = graph.node_ids("entity").to_pylist()
+    steps = states_of(new, ids)[:, 0]
+    assert steps.max() > 1  # a row counts its own
+    again = dataclasses.replace(config, init_from=str(new))
+    taken = untrained(graph, again, tmp_path / "again")
+    np.testing.assert_array_equal(states_of(taken, ids)[:, 0], steps)
+
+
 def test_new_nodes_and_relations_have_first_values_and_states_may_stay_behind(
     umls: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from tests.embedding_oracle import NUM_SRC, Step
 from tests.unit.embedding.test_embedding_gradients import settings
 
 
-@pytest.mark.parametrize("optimizer", ["row_adagrad", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["row_adagrad", "adagrad", "adam"])
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_recovered_gradients_are_those_of_autograd(is_shared: bool, optimizer: Any) -> None:
     config = settings(regularizer=0.05, max_norm=0.1, optimizer=optimizer)
