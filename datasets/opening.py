@@ -38,6 +38,7 @@ _READERS: Final = (
     "readers.rdf",
     "small_graphs.tu",
     "small_graphs.gin_text",
+    "small_graphs.graph_files",
     "table_spec",
     "table_spec.adjacency",
     "folders.ogb",

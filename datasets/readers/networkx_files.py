@@ -75,7 +75,6 @@ def open_by_networkx(
         InputError: it cannot read the file, or there are several.
         ConfigError: options go with columns of text.
     """
-    nx = require("networkx", extra="formats")
     if options.columns or options.roles or options.skip or options.separator:
         raise ConfigError(
             f"format {format_name} names its attributes itself; leave out columns, "
@@ -85,19 +84,29 @@ def open_by_networkx(
         raise InputError(
             f"{files[1].name}: a second graph, expected one; ingest each by itself"
         )
-    name, content = files[0].name, files[0].read_all()
+    source = NetworkXSource(read_graph(files[0], format_name), options)
+    source.name, source.total_bytes = files[0].name, files[0].num_bytes
+    return source
+
+
+def read_graph(file: InputFile, format_name: str) -> Any:
+    """Return the NetworkX graph of a file.
+
+    Raises:
+        MissingDependencyError: NetworkX is not installed.
+        InputError: it cannot read the file.
+    """
+    nx = require("networkx", extra="formats")
+    content = file.read_all()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            graph = _READERS[format_name](nx, content)
+            return _READERS[format_name](nx, content)
     except Exception as err:  # a reader of others meets damage with any error
         raise InputError(
-            f"{name}: NetworkX cannot read it as {format_name}: {describe(err)[:200]}; "
-            "write it anew, or name another format with --format"
+            f"{file.name}: NetworkX cannot read it as {format_name}: "
+            f"{describe(err)[:200]}; write it anew, or name another format with --format"
         ) from err
-    source = NetworkXSource(graph, options)
-    source.name, source.total_bytes = name, files[0].num_bytes
-    return source
 
 
 def _opener(name: str) -> Callable[[list[InputFile], ReadOptions], Source]:

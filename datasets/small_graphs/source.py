@@ -6,8 +6,8 @@ another, so that the whole is block-diagonal.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -30,23 +30,29 @@ class SmallGraphs:
 
     Attributes:
         graph_ids: Ids of the graphs ``[G]``.
-        labels: Their classes ``[G]``.
+        labels: Their classes ``[G]``, integers or an Arrow array of strings.
         first_node: Id of the first node; the others follow.
         graph_of: Id of the graph of every node ``[N]``.
         src: Nodes at which entries are listed, an edge at both of its ends ``[E]``.
         dst: Their neighbors ``[E]``.
         tags: Classes of nodes, of which they may have several each ``[N, T]``.
         x: Numbers of nodes ``[N, F]``, or None.
+        graph_columns: More columns of graphs, by name ``[G]``.
+        columns: More columns of nodes, by name ``[N]``.
+        features: More features of nodes, by name ``[N, F]``.
     """
 
     graph_ids: Ints
-    labels: Ints
+    labels: Any
     first_node: int
     graph_of: Ints
     src: Ints
     dst: Ints
     tags: Ints
     x: npt.NDArray[np.float32] | None = None
+    graph_columns: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SmallGraphsSource(Source):
@@ -79,12 +85,17 @@ class SmallGraphsSource(Source):
         """
         found = self._read()
         yield NodeChunk(
-            ids=found.graph_ids, node_type=GRAPH, columns={"label": found.labels}
+            ids=found.graph_ids,
+            node_type=GRAPH,
+            columns={"label": found.labels, **found.graph_columns},
         )
         count, tags = len(found.graph_of), found.tags
         names = ["tag", *(f"tag_{k + 1}" for k in range(1, tags.shape[1]))]
-        columns = {name: tags[:, k] for k, name in enumerate(names[: tags.shape[1]])}
-        features: dict[str, Any] = {}
+        columns: dict[str, Any] = {
+            name: tags[:, k] for k, name in enumerate(names[: tags.shape[1]])
+        }
+        columns |= found.columns
+        features: dict[str, Any] = dict(found.features)
         if (coded := _one_hot(tags)) is not None:
             features["tag"] = coded
         if found.x is not None:
