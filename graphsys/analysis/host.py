@@ -97,6 +97,7 @@ class HostFigures:
         both_s: In which both did.
         compile_s: In which some thread compiled, or loaded compiled code, and no observer
             was at work.
+        num_compiled: Kernels that were made then; the others came from the cache.
         swaps: Partitions replaced in the buffer.
         wanted: Partitions that units of a training asked for.
         loaded: Of them, those that were not in memory.
@@ -118,6 +119,7 @@ class HostFigures:
     compute_s: float = 0.0
     both_s: float = 0.0
     compile_s: float = 0.0
+    num_compiled: int = 0
     swaps: int = 0
     wanted: int = 0
     loaded: int = 0
@@ -149,6 +151,11 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
     compiling = Intervals(span_of(event) for event in events if event.name == "compile")
     observing = observing_of(events)
     found.compile_s = compiling.without(observing).length / 1e9
+    found.num_compiled = sum(
+        int(str(event.attributes.get("compiled", 0)))
+        for event in events
+        if event.name == "compile"
+    )
     for event in events:
         if event.name == "kernel_launches":
             _add_launch(found, event, compiling)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 
 class Intervals:
@@ -28,11 +29,29 @@ class Intervals:
             elif end > begin:
                 self._begins.append(begin)
                 self._ends.append(end)
+        self._sums: list[int] = []
 
     @property
     def length(self) -> int:
         """How long they are together."""
         return sum(self._ends) - sum(self._begins)
+
+    def before(self, time: int) -> int:
+        """Return how much of them lies before a time.
+
+        Examples:
+            >>> [Intervals([(2, 4), (6, 9)]).before(time) for time in (1, 3, 5, 20)]
+            [0, 1, 2, 5]
+        """
+        if len(self._sums) != len(self._begins):  # summed once, asked of every event
+            lengths = (
+                end - begin for begin, end in zip(self._begins, self._ends, strict=True)
+            )
+            self._sums = list(accumulate(lengths))
+        place = bisect_right(self._begins, time) - 1
+        if place < 0:
+            return 0
+        return self._sums[place] - max(self._ends[place] - time, 0)
 
     def inside(self, begin: int, end: int) -> int:
         """Return how much of them lies between two times."""

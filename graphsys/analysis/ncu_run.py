@@ -190,6 +190,7 @@ def with_counters(
         "metrics": metrics,
         "configuration": {**report["configuration"], "level": level},
         "supersteps": [{**row, "seconds": None} for row in report["supersteps"]],
+        "wall_time": [],
         "comparison": comparison(metrics),
     }
     if not reason:

@@ -20,12 +20,14 @@ from graphsys.analysis.model.predicted import (
 )
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.schedulers import SchedulerModel, scheduler_metrics
+from graphsys.analysis.next_command import ProfiledCommand, next_of
 from graphsys.analysis.operators import operator_rows
 from graphsys.analysis.overlaps import overlap_tables
 from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
 from graphsys.analysis.traces.clocks import ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.verdict import verdict_of
+from graphsys.analysis.wall_time import wall_parts
 from graphsys.core.deps import own_version
 from graphsys.core.events import Event
 from graphsys.core.machine import cpu_model, describe_gpu
@@ -87,6 +89,9 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         if recorded.schedulers.caches is not None:
             metrics += cache_metrics(recorded.schedulers.caches)
     told = [metric.as_mapping() for metric in metrics]
+    settings = recorded.configuration
+    command = ProfiledCommand(recorded.command, str(settings.get("level", "L1")))
+    verdict = verdict_of(figures, by_name(metrics), machine, cluster, command)
     has_model = model is not None and bool(model.launches)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -94,7 +99,12 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "status": "ok" if recorded.error is None else "failed",
         "error": recorded.error,
         "machine": machine,
-        "verdict": verdict_of(figures, by_name(metrics), machine, cluster),
+        "verdict": verdict
+        | {
+            "next": None
+            if recorded.error is not None  # the message says what to do
+            else next_of(verdict, command, machine, settings, has_rows=has_model)
+        },
         "configuration": {
             **recorded.configuration,
             "copied_bytes_per_second": recorded.around.bandwidth,
@@ -111,6 +121,9 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "overlap": overlap_tables(recorded.events),
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),
+        "wall_time": wall_parts(
+            recorded.events, recorded.start_ns, recorded.end_ns, recorded.around.wall_s
+        ),
         "timeline": {
             "seconds": recorded.around.wall_s,
             "lanes": [
@@ -156,7 +169,7 @@ def _step_facts(place: int, step: HostStep, model: RowModel | None) -> dict[str,
     """Return a row of the per-superstep table; what is unknown is None."""
     facts = step.facts
     is_exact = not step.at_most
-    edges, utilization, mapping = step.edges, None, None
+    edges, utilization, mapping, imbalance = step.edges, None, None, None
     if model is not None and step.launches:
         launches = [model.launches[k] for k in step.launches]
         visited = [it.entries for it in launches if it.part in ("", "messages")]
@@ -166,6 +179,8 @@ def _step_facts(place: int, step: HostStep, model: RowModel | None) -> dict[str,
         active = sum(it.active[it.chosen] for it in launches)
         utilization = active / (32 * steps) if steps else None
         mapping = ", ".join(sorted({it.chosen for it in launches}))
+        mean = sum(it.sm_mean for it in launches)
+        imbalance = sum(it.sm_most for it in launches) / mean if mean > 0 else None
     epoch = facts.get("epoch")
     return {
         "number": facts.get("number", place),
@@ -183,6 +198,7 @@ def _step_facts(place: int, step: HostStep, model: RowModel | None) -> dict[str,
         "kernel_seconds": step.kernel_s,
         "gpu_mapping": mapping,
         "lane_utilization": utilization,
+        "sm_imbalance": imbalance,
     }
 
 

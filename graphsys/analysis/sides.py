@@ -74,5 +74,5 @@ def _is_cut(event: Event) -> bool:
 
 def own_span(event: Event, observing: Intervals) -> tuple[int, int]:
     """Return when an event began and ended, by a clock that stands while observers work."""
-    begin = event.start_ns - observing.inside(0, event.start_ns)
+    begin = event.start_ns - observing.before(event.start_ns)
     return begin, begin + event.duration_ns

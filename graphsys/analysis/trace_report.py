@@ -52,6 +52,7 @@ def report_of_trace(path: Path, own: dict[str, Any] | None = None) -> dict[str, 
         "supersteps": [],
         "operators": _operators(found),
         "transfers": transfer_sizes(found.copies),
+        "wall_time": _wall_parts(found, reach),
         "timeline": {
             "seconds": (reach[1] - reach[0]) / 1e9,
             "lanes": [
@@ -76,6 +77,23 @@ def _reach(found: TraceFigures) -> tuple[int, int]:
     if not ends:
         return 0, 0
     return min(begin for begin, _ in ends), max(end for _, end in ends)
+
+
+def _wall_parts(found: TraceFigures, reach: tuple[int, int]) -> list[dict[str, Any]]:
+    """Return what the device's time went into: kernels, copies beside none, nothing."""
+    kernels = found.kernel_spans.united()
+    copies = found.copy_spans.united().without(kernels)
+    idle = reach[1] - reach[0] - kernels.length - copies.length
+    rows = (
+        ("reading", "copying", copies.length),
+        ("kernel", "kernels", kernels.length),
+        ("waiting", "idle", idle),
+    )
+    return [
+        {"part": part, "name": name, "seconds": ns / 1e9}
+        for part, name, ns in rows
+        if ns > 0
+    ]
 
 
 def _shares(spans: Intervals, reach: tuple[int, int]) -> list[float]:

@@ -179,6 +179,8 @@ def _run(
     if code == 130:
         return code
     print_note(f"profile: {recorded.report['verdict']['summary']}")
+    if then := recorded.report["verdict"]["next"]:
+        print_note(f"profile: next: {then['command']}")
     if memory := memory_text(recorded.report):
         print_note(f"profile: memory {memory}")
     if settings["level"] == "L3" and recorded.report["clocks"] is None:

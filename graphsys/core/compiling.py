@@ -35,7 +35,8 @@ class CompileWatch:
     the work's.
 
     Args:
-        emits: Whether to emit a span ``compile`` for each.
+        emits: Whether to emit a span ``compile`` for each, with how many kernels were made
+            in it (``compiled``); the others came from the cache.
 
     Attributes:
         seconds: So far.
@@ -47,6 +48,7 @@ class CompileWatch:
         self._lock = threading.Lock()
         self._depth = 0
         self._began = 0
+        self._compiled = 0
         self._installed = ExitStack()
 
     def __enter__(self) -> "CompileWatch":
@@ -60,6 +62,10 @@ class CompileWatch:
         self._installed.enter_context(
             event.install_listener("numba:compiler_lock", listener)
         )
+        own = {"on_start": self._count, "on_end": lambda *_: None}
+        counter = type("Counter", (event.Listener,), own)()
+        # only what no cache had
+        self._installed.enter_context(event.install_listener("numba:compile", counter))
         return self
 
     def __exit__(
@@ -78,6 +84,11 @@ class CompileWatch:
                 self._began = time.perf_counter_ns()
             self._depth += 1
 
+    def _count(self, event: Any) -> None:
+        if not is_observing():
+            with self._lock:
+                self._compiled += 1
+
     def _end(self, event: Any) -> None:
         if is_observing():
             return
@@ -87,8 +98,9 @@ class CompileWatch:
                 return
             began, took = self._began, time.perf_counter_ns() - self._began
             self.seconds += took / 1e9
+            compiled, self._compiled = self._compiled, 0
         if self._emits:
-            ended("compile", began, took)
+            ended("compile", began, took, compiled=compiled)
 
 
 FIRST_KERNEL_BYTES = 8 << 20
@@ -159,5 +171,5 @@ def compile_ahead(kernel: Any, *arguments: Any) -> None:
         return
     began = time.perf_counter_ns()
     compile_first(kernel, *arguments)
-    if not is_observing():
+    if not is_observing():  # how many were made, the watch tells
         ended("compile", began, time.perf_counter_ns() - began)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.events import span
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.text_cells import cells
 
@@ -64,7 +65,7 @@ def write_pieces(pieces: Iterator[pa.Table], out: Path, *, overwrite: bool = Fal
         StorageFullError: it cannot be written.
     """
     check_output(out, overwrite=overwrite)
-    with new_files(out) as [new]:
+    with span("write", file=out.name), new_files(out) as [new]:
         first = next(pieces)
         _write(first.schema, chain([first], pieces), new, out.suffix)
 

@@ -1,7 +1,10 @@
 """The report's page in a real browser: no console errors, tables sort, charts are drawn."""
 
+import importlib
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 from graphsys.analysis.page.page import page_of
-from tests.conftest import Run
+from tests.conftest import ROOT, Run
 from tests.unit.analysis.test_page import report_of_many
 
 pytestmark = pytest.mark.e2e
@@ -19,7 +22,30 @@ BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 # written behind the page: clicks every head twice, then says what it saw as a title
 PROBE = """
 <script>
-const told = {tables: {}, charts: 0, empty: [], wide: 0};
+const told = {tables: {}, charts: 0, empty: [], wide: 0, out: [], cut: [], first: {}};
+for (const name of ["wall", "verdict", "next", "numbers"]) {  // before anything is clicked
+  const found = document.getElementById(name);
+  if (found) {
+    const box = found.getBoundingClientRect();
+    told.first[name] = [box.top, box.bottom, box.left, box.right];
+  }
+}
+told.tall = innerHeight;
+told.ground = getComputedStyle(document.body).backgroundColor;
+for (const detail of document.querySelectorAll("details")) detail.open = true;
+const clips = (it) => ["auto", "scroll", "hidden"].includes(getComputedStyle(it).overflowX);
+for (const it of document.body.querySelectorAll("*")) {
+  const box = it.getBoundingClientRect();
+  let above = it.parentElement;
+  while (above && !clips(above)) above = above.parentElement;
+  if (!above && box.width && (box.right > innerWidth + .5 || box.left < -.5))
+    told.out.push(it.tagName + "." + it.className + " " + it.textContent.slice(0, 30));
+}
+for (const table of document.querySelectorAll("table")) {
+  const box = table.parentElement;
+  if (table.scrollWidth > box.clientWidth + 1) told.cut.push(table.id);
+  if (!clips(box)) told.out.push("no box: " + table.id);
+}
 for (const table of document.querySelectorAll("table.sortable")) {
   const column = (k) => [...table.tBodies[0].rows].map((row) =>
     row.cells[k] ? row.cells[k].textContent.trim() : "");
@@ -62,10 +88,15 @@ def page(small_graph: Path, work: Path, run_cli: Run) -> Path:
     return out
 
 
-def seen_in(browser: str, page: Path, size: str, folder: Path) -> dict[str, Any]:
+def seen_in(
+    browser: str, page: Path, size: str, folder: Path, *, is_dark: bool = False
+) -> dict[str, Any]:
     """Open a page with the probe in it; return what that told."""
     probed = folder / "probed.html"
-    probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
+    text = page.read_text().replace("</body>", PROBE + "</body>")
+    if is_dark:
+        text = text.replace("@media (prefers-color-scheme: dark)", "@media all")
+    probed.write_text(text)
     command = [
         browser,
         "--headless",
@@ -87,6 +118,97 @@ def seen_in(browser: str, page: Path, size: str, folder: Path) -> dict[str, Any]
     return dict(told)
 
 
+def picture_of(page: Path, size: str, *, is_dark: bool) -> Path:
+    """Keep a picture beside a page, or in the folder that GRAPHSYS_PICTURES names."""
+    width = int(size.split(",")[0])
+    folder = Path(os.environ.get("GRAPHSYS_PICTURES", page.parent))
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / f"{page.stem}_{width}_{'dark' if is_dark else 'light'}.png"
+    shots = importlib.import_module("bench.cases.screenshots")
+    shots.take(page, out, width, is_dark=is_dark, program=shots.browser())
+    assert out.stat().st_size > 10_000
+    return out
+
+
+SIZES = ("1280,800", "400,860")
+KINDS = {
+    "run": ("run", "pagerank", "{graph}", "-o", "{work}/r.csv", "--param", "iterations=12"),
+    "cluster": ("run", "pagerank", "{graph}", "-o", "{work}/c.csv", "--cluster", "local:2"),
+    "mining": ("mine", "motifs", "{graph}", "3"),
+    "gnn": ("train", "gnn", "{graph}", "-o", "{work}/g", "--set", "epochs=1"),
+    "embedding": ("train", "embedding", "{graph}", "-o", "{work}/e", "--set", "epochs=2"),
+}
+
+
+@pytest.fixture(scope="module")
+def planted(work: Path, run_cli: Run) -> Path:
+    out = work / "planted"
+    done = run_cli(
+        "dataset",
+        "build",
+        "planted",
+        "-o",
+        out,
+        "--param",
+        "num_nodes=400",
+        "--partitions",
+        "2",
+    )
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def page_of_kind(
+    request: pytest.FixtureRequest, planted: Path, work: Path, run_cli: Run
+) -> Path:
+    out = work / f"first_{request.param}.html"
+    words = [it.format(graph=planted, work=work) for it in KINDS[request.param]]
+    if request.param == "cluster":
+        pytest.importorskip("ray")
+    done = run_cli("profile", "-o", out, "--", *words)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_screen_says_it_all(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    browser: str,
+    page_of_kind: Path,
+    size: str,
+    is_dark: bool,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    told = seen_in(browser, page_of_kind, size, tmp_path, is_dark=is_dark)
+    width = int(size.split(",")[0])
+    assert list(told["first"]) == ["wall", "verdict", "next", "numbers"]
+    for name, (top, bottom, left, right) in told["first"].items():
+        assert 0 <= top < bottom <= told["tall"], f"{name} is not on the first screen"
+        assert 0 <= left < right <= width
+    assert told["out"] == []
+    assert told["wide"] <= 0
+    if width == 1280:
+        assert not {"supersteps", "mappings", "operators", "workers"} & set(told["cut"])
+    assert told["ground"] == ("rgb(20, 23, 27)" if is_dark else "rgb(255, 255, 255)")
+    picture_of(page_of_kind, size, is_dark=is_dark)
+
+
+def test_what_to_do_next_can_be_done(
+    page_of_kind: Path, run_cli: Run, tmp_path: Path
+) -> None:
+    report = json.loads(page_of_kind.with_suffix(".json").read_text())
+    words = shlex.split(report["verdict"]["next"]["command"])
+    assert words[0] == "graphsys"
+    if words[1] == "profile":
+        words[words.index("-o") + 1] = str(tmp_path / "again.html")
+    done = run_cli(*words[1:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert words[1] != "profile" or (tmp_path / "again.html").is_file()
+
+
 @pytest.mark.parametrize("size", ["1200,900", "390,800"])
 def test_the_page_works_in_a_browser(
     tmp_path: Path, browser: str, page: Path, size: str
@@ -95,7 +217,7 @@ def test_the_page_works_in_a_browser(
     assert told["charts"] >= 2 + 2 * 8
     assert told["empty"] == []
     assert told["wide"] <= 0  # tables scroll inside, the page does not
-    assert {"supersteps", "mappings", "operators", "metrics"} <= set(told["tables"])
+    assert {"supersteps", "operators", "metrics"} <= set(told["tables"])
     steps = {head: columns for head, *columns in told["tables"]["supersteps"]}
     down, up, order = steps["step"]
     assert order == "ascending"

@@ -157,6 +157,7 @@ def gpu_facts(model: RowModel) -> dict[str, Any]:
         "occupancy_limit": full.limit,
         "row_bytes": model.row_bytes,
         "is_exact": model.is_exact,
+        "degrees": model.degrees.as_rows(),
         "mappings": {
             name: _mapping_facts(model, totals) for name, totals in model.totals.items()
         },

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.analysis.model.degrees import DegreeTotals, degrees_of
 from graphsys.analysis.model.devices import Gpu
 from graphsys.analysis.model.sectors import LoadRequests, requests_of, sampled_requests
 from graphsys.analysis.model.simt import MAPPINGS, SimtLaunch, place, resident_ctas, walk
@@ -39,6 +40,9 @@ class LaunchSummary:
         utilization: Share of lanes at work, by mapping.
         steps: Steps of all warps, by mapping.
         active: Lanes at work in them, by mapping.
+        sm_most: Work of the busiest SM, by the mapping chosen.
+        sm_mean: Work of the mean SM.
+        degrees: Lanes at work by the lengths of the rows.
     """
 
     kind: str
@@ -49,6 +53,9 @@ class LaunchSummary:
     utilization: dict[str, float | None]
     steps: dict[str, int]
     active: dict[str, int]
+    sm_most: float
+    sm_mean: float
+    degrees: DegreeTotals
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,6 +87,7 @@ class RowModel:
         totals: By mapping, and under ``auto`` by the one chosen for each launch.
         parts: Totals of the parts of a training, by their names.
         launches: A summary of each launch, in order.
+        degrees: Lanes at work by the lengths of rows, of all launches.
         is_exact: Whether all rows had the lengths that the run visits.
         row_bytes: Bytes of the rows that were at hand, each counted once.
         new_row_bytes: Of them, those of arrays that each launch was the first to touch.
@@ -103,6 +111,7 @@ class RowModel:
         self.totals = {name: self._nothing() for name in (AUTO, *MAPPINGS)}
         self.parts: dict[str, PartTotals] = {}
         self.launches: list[LaunchSummary] = []
+        self.degrees = DegreeTotals()
         self.is_exact = True
         self.row_bytes = 0
         self.new_row_bytes: list[int] = []
@@ -130,6 +139,7 @@ class RowModel:
         for name, mapped in found.items():
             self.totals[name].add(mapped)
         self.totals[AUTO].add(found[summary.chosen])
+        self.degrees.add(summary.degrees)
         self.is_exact &= visit.is_exact
         if visit.part:
             self._add_part(visit, found[summary.chosen], summary.entries)
@@ -164,13 +174,19 @@ class RowModel:
             for name in MAPPINGS
         }
         lengths = np.asarray(visit.lengths, dtype=np.int64)
+        chosen = visit.mapping
+        if not chosen:
+            chosen = choose(predicted_work(visit.steps, self.shape.threads), _CHOICES)
+        busy = found[chosen].greedy.busy
         summary = LaunchSummary(
             kind=visit.kind,
             part=visit.part,
             rows=len(lengths),
             entries=int(lengths.sum()),
-            chosen=visit.mapping
-            or choose(predicted_work(visit.steps, self.shape.threads), _CHOICES),
+            chosen=chosen,
+            sm_most=float(busy.max()),
+            sm_mean=float(busy.mean()),
+            degrees=degrees_of(lengths, visit.steps, chosen),
             utilization={name: it.walk.utilization for name, it in found.items()},
             steps={name: it.walk.steps for name, it in found.items()},
             active={name: it.walk.active for name, it in found.items()},

@@ -7,6 +7,8 @@ from markupsafe import Markup, escape
 
 from graphsys.core.memory import format_bytes
 
+SIDES = ("before", "after")
+"""Colors of the two runs of a comparison."""
 _WIDTH = 900
 _CARD = 340
 """Widths of viewBoxes: about what a wide chart, and a card's, has on a screen."""
@@ -32,6 +34,102 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
+def small_bars(
+    values: Sequence[float | None],
+    kind: str,
+    what: str,
+    names: Sequence[str] = (),
+    *,
+    most: float | None = None,
+    line: float | None = None,
+) -> Markup:
+    """Draw bars beside each other without any text, which the page has below them.
+
+    Args:
+        values: Not negative; None leaves a gap.
+        kind: Their color.
+        what: Said of a bar behind its value.
+        names: Said of a bar before its value; its number, if not given.
+        most: Value of the upper edge; the largest, if not given.
+        line: Value at which to draw a line.
+    """
+    top = most or max((it for it in values if it is not None), default=0.0) or 1.0
+    width, height = 240.0, 48.0
+    each = min(width / max(len(values), 1), 32.0)
+    gap = min(2.0, each / 4)
+    parts = [_rect(0, height - 0.75, width, 0.75, "base", what)]
+    for k, value in enumerate(values):
+        if value is None:
+            continue
+        up = max((height - 2) * value / top, 1.0 if value else 0.0)
+        name = names[k] if names else str(k)
+        title = f"{name}: {value:,.4g} {what}"
+        parts.append(_rect(k * each, height - up, each - gap, up, kind, title))
+    if line is not None and line <= top:
+        y = height - (height - 2) * line / top
+        parts.append(
+            f'<line class="limit-line" x1="0" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+    return Markup(
+        f'<svg class="chart small" viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'preserveAspectRatio="none" aria-label="{escape(what)}">{"".join(parts)}</svg>'
+    )
+
+
+def bandwidth(rates: Sequence[float | None], copied: float, axis: str, what: str) -> Markup:
+    """Draw the useful bytes a second of steps below what the machine copies.
+
+    Args:
+        rates: Bytes a second of each step, or of equal parts of them; None is unknown.
+        copied: What a copy reaches, bytes a second.
+        axis: What is said of the horizontal axis.
+        what: Said of a bar.
+
+    Returns:
+        Nothing where no rate is known.
+    """
+    known = [it for it in rates if it]
+    if not known or copied <= 0:
+        return Markup("")
+    high = math.ceil(math.log10(max(*known, copied)) + 0.05)
+    low = min(math.floor(math.log10(min(known))), high - 2)
+    left, base, height = 92.0, 190.0, 170.0
+
+    def up(rate: float) -> float:
+        return height * (math.log10(rate) - low) / (high - low)
+
+    parts = []
+    for power in range(low, high + 1):
+        y = base - up(10.0**power)
+        parts.append(
+            f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        parts.append(_text(left - 6, y + 4, f"{_bytes_text(10.0**power)}/s", "end"))
+    width = min((_WIDTH - left) / len(rates), 60.0)
+    for k, rate in enumerate(rates):
+        if rate:
+            title = f"{what} {k}: {_bytes_text(rate)}/s, {100 * rate / copied:.2g} %"
+            at = left + k * width
+            parts.append(
+                _rect(at, base - up(rate), max(width - 2, 0.5), up(rate), "work", title)
+            )
+    y = base - up(copied)
+    parts += [
+        f'<line class="limit-line" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>',
+        _text(_WIDTH, y - 5, f"what this memory copies: {_bytes_text(copied)}/s", "end"),
+        _text(left, base + 18, axis),
+    ]
+    return _svg(base + 24, "useful bytes a second", parts)
+
+
+def _bytes_text(amount: float) -> str:
+    """Write bytes in powers of ten, as the axes are."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if amount >= scale:
+            return f"{amount / scale:.3g} {unit}"
+    return f"{amount:.3g} B"
+
+
 def lane_histogram(steps: Sequence[int], name: str) -> Markup:
     """Draw how many of a warp's steps have 1 to 32 active lanes, as shares.
 
@@ -41,7 +139,7 @@ def lane_histogram(steps: Sequence[int], name: str) -> Markup:
     """
     total = sum(steps)
     if not total:
-        return Markup('<p class="none">no row had an entry</p>')
+        return Markup('<p class="none-told">no row had an entry</p>')
     shares = [count / total for count in steps[1:]]
     most, left, base = max(shares), 44.0, 110.0
     width = (_CARD - left - 8) / 32
@@ -51,7 +149,7 @@ def lane_histogram(steps: Sequence[int], name: str) -> Markup:
             base - 92 * share / most,
             width - 2,
             92 * share / most,
-            "active",
+            "work",
             f"{k + 1} lanes: {100 * share:.2f} % of the steps",
         )
         for k, share in enumerate(shares)
@@ -77,7 +175,7 @@ def sm_balance(work: Sequence[float], name: str) -> Markup:
     """
     mean = sum(work) / len(work) if work else 0.0
     if mean <= 0:
-        return Markup('<p class="none">no SM had work</p>')
+        return Markup('<p class="none-told">no SM had work</p>')
     most, left, base = max(work) / mean, 44.0, 92.0
     width = (_CARD - left) / len(work)
     parts = [
@@ -86,76 +184,19 @@ def sm_balance(work: Sequence[float], name: str) -> Markup:
             base - 76 * amount / mean / most,
             max(width - 1, 0.5),
             76 * amount / mean / most,
-            "sm",
+            "work",
             f"SM {k}: {amount / mean:.3f} of the mean",
         )
         for k, amount in enumerate(work)
     ]
     line = base - 76 / most
     parts.append(
-        f'<line class="mean" x1="{left}" x2="{_CARD}" y1="{line:.1f}" y2="{line:.1f}"/>'
+        f'<line class="limit-line" x1="{left}" x2="{_CARD}" y1="{line:.1f}" '
+        f'y2="{line:.1f}"/>'
     )
     parts += [_text(left - 4, 24, f"{most:.2f}", "end"), _text(left - 4, base, "0", "end")]
     parts.append(_text(_CARD, base + 16, f"SM 0 to {len(work) - 1}, work / mean", "end"))
     return _svg(base + 20, f"work per SM, {name}", parts, _CARD)
-
-
-def lane_shares(rows: Sequence[tuple[str, int, int, int]]) -> Markup:
-    """Draw lanes at work, idle in their own row, and idle for want of one, by mapping.
-
-    Args:
-        rows: Name, active, intra-task idle, inter-task idle.
-    """
-    left, height, parts = 92.0, 24.0, []
-    for k, (name, *amounts) in enumerate(rows):
-        x, total = left, sum(amounts)
-        y = k * height + 2
-        parts.append(_text(left - 6, y + 14, name, "end"))
-        for kind, amount in zip(("active", "intra", "inter"), amounts, strict=True):
-            share = amount / total if total else 0.0
-            width = share * (_WIDTH - left - 2)
-            parts.append(
-                _rect(x, y, width, height - 6, kind, f"{kind}: {100 * share:.1f} %")
-            )
-            if width > 46:
-                parts.append(_text(x + width / 2, y + 14, f"{100 * share:.1f} %", "middle"))
-            x += width
-    return _svg(len(rows) * height + 4, "lanes by mapping", parts)
-
-
-def timeline(lanes: Sequence[tuple[str, Sequence[float]]], seconds: float) -> Markup:
-    """Draw when what was done: each lane is cut into equal bins, filled by its share.
-
-    Args:
-        lanes: Name, and the share of every bin, 0 to 1.
-        seconds: How long all bins are together.
-    """
-    left, height, parts = 92.0, 22.0, []
-    for row, (name, shares) in enumerate(lanes):
-        y = row * height + 2
-        parts.append(_text(left - 6, y + 13, name, "end"))
-        parts.append(
-            f'<rect class="lane" x="{left}" y="{y}" width="{_WIDTH - left}" height="16"/>'
-        )
-        width = (_WIDTH - left) / max(len(shares), 1)
-        begin = 0
-        while begin < len(shares):  # equal neighbors are one rectangle
-            level, end = round(shares[begin], 1), begin + 1
-            while end < len(shares) and round(shares[end], 1) == level:
-                end += 1
-            if level > 0:
-                parts.append(
-                    f'<rect class="span s{row % 5}" fill-opacity="{max(level, 0.15):.2f}" '
-                    f'x="{left + begin * width:.1f}" y="{y}" '
-                    f'width="{(end - begin) * width:.1f}" height="16"/>'
-                )
-            begin = end
-    base = len(lanes) * height + 14
-    parts += [
-        _text(left, base, "0 s"),
-        _text(_WIDTH, base, f"{seconds:.3g} s", "end"),
-    ]
-    return _svg(base + 6, "timeline", parts)
 
 
 def memory_over_time(
@@ -219,7 +260,7 @@ def roofline(
     ys = [y for *_, y in operators] + [peak]
     low_y, high_y = (f(math.log10(y) for y in ys) for f in (min, max))
     low_y, high_y = math.floor(low_y), math.ceil(high_y + 0.1)
-    left, base, height = 92.0, 250.0, 230.0
+    left, base, height = 104.0, 250.0, 230.0
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = (math.log10(x) - low_x) / (high_x - low_x)
@@ -238,10 +279,10 @@ def roofline(
         x = place(10.0**power, 10.0**low_y)[0]
         parts.append(_text(x, base + 16, f"{10.0**power:g}", "middle"))
     parts.append(_text(_WIDTH - 150, base + 32, "FLOP per byte", "end"))
-    for k, (name, x, y) in enumerate(operators):
+    for name, x, y in operators:
         title = f"{name}: {x:.3g} FLOP per byte, {y / 1e9:.3g} GFLOP/s"
         at_x, at_y = place(x, y)
-        parts.append(_rect(at_x - 5, at_y - 5, 10, 10, f"s{k % 5}", title))
+        parts.append(_rect(at_x - 5, at_y - 5, 10, 10, "work", title))
         parts.append(_text(at_x + 9, at_y + 4, name))
     return _svg(base + 36, "roofline", parts)
 
@@ -253,7 +294,7 @@ def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
         bins: Label, number of transfers, and their bytes.
     """
     if not bins:
-        return Markup('<p class="none">nothing was transferred</p>')
+        return Markup('<p class="none-told">nothing was transferred</p>')
     most, left, base = max(count for _, count, _ in bins), 52.0, 96.0
     width = min((_WIDTH - left) / len(bins), 90.0)
     parts = [_text(left - 4, 24, f"{most:,}", "end"), _text(left - 4, base, "0", "end")]
@@ -261,7 +302,7 @@ def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
         height = 76 * count / most
         title = f"{label}: {count:,} transfers, {num_bytes:,} bytes"
         parts.append(
-            _rect(left + k * width + 2, base - height, width - 4, height, "active", title)
+            _rect(left + k * width + 2, base - height, width - 4, height, "reading", title)
         )
         if len(bins) < 10 or k % 2 == 0:
             parts.append(_text(left + (k + 0.5) * width, base + 15, label, "middle"))
@@ -286,7 +327,7 @@ def copies_by_step(
         text = _time_text(seconds[style][step])
         return f"{style}: {counts[style][step]:,.4g} copies, {text}"
 
-    return _seconds_by_step(seconds, title, "predicted copies by superstep")
+    return _seconds_by_step(seconds, title, "predicted copies by superstep", list(seconds))
 
 
 def times_by_step(seconds: Mapping[str, Sequence[float]]) -> Markup:
@@ -300,11 +341,14 @@ def times_by_step(seconds: Mapping[str, Sequence[float]]) -> Markup:
     def title(run: str, step: int) -> str:
         return f"{run}: {_time_text(seconds[run][step])}"
 
-    return _seconds_by_step(seconds, title, "times by superstep")
+    return _seconds_by_step(seconds, title, "times by superstep", SIDES)
 
 
 def _seconds_by_step(
-    seconds: Mapping[str, Sequence[float]], title: Callable[[str, int], str], label: str
+    seconds: Mapping[str, Sequence[float]],
+    title: Callable[[str, int], str],
+    label: str,
+    colors: Sequence[str],
 ) -> Markup:
     """Draw a group of bars for each step, on a logarithmic axis."""
     most = max((max(own, default=0.0) for own in seconds.values()), default=0.0)
@@ -333,7 +377,7 @@ def _seconds_by_step(
                     base - up,
                     max(room - 0.3, 0.5),
                     up,
-                    f"s{k}",
+                    colors[k],
                     title(name, step),
                 )
             )
@@ -343,7 +387,10 @@ def _seconds_by_step(
 
 
 def curve(
-    points: Sequence[tuple[int, float]], name: str, best: int | None = None, kind: int = 0
+    points: Sequence[tuple[int, float]],
+    name: str,
+    best: int | None = None,
+    kind: str = "loss",
 ) -> Markup:
     """Draw what was measured after epochs.
 
@@ -351,11 +398,11 @@ def curve(
         points: Epochs, rising, and values; what is no finite number is left out.
         name: What was measured.
         best: The epoch that is marked by a line.
-        kind: Its color.
+        kind: Its color: ``loss`` or ``quality``.
     """
     shown = [(epoch, value) for epoch, value in points if math.isfinite(value)]
     if not shown:
-        return Markup('<p class="none">nothing was measured</p>')
+        return Markup('<p class="none-told">nothing was measured</p>')
     left, base, height = 72.0, 190.0, 170.0
     low, high = (choose(value for _, value in shown) for choose in (min, max))
     spread, last = (high - low) or abs(high) or 1.0, max(shown[-1][0], 2)
@@ -376,16 +423,16 @@ def curve(
     if best is not None:
         x = place(best, low)[0]
         parts.append(
-            f'<line class="mean" x1="{x:.1f}" x2="{x:.1f}" y1="{base - height}" '
+            f'<line class="limit-line" x1="{x:.1f}" x2="{x:.1f}" y1="{base - height}" '
             f'y2="{base}"><title>best: epoch {best}</title></line>'
         )
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*it) for it in shown))
-    parts.append(f'<polyline class="curve s{kind}-line" points="{line}"/>')
+    parts.append(f'<polyline class="curve {kind}-line" points="{line}"/>')
     if len(shown) <= _MOST_DOTS:
         for epoch, value in shown:
             x, y = place(epoch, value)
             title = f"epoch {epoch}: {value:.6g}"
-            parts.append(_rect(x - 3, y - 3, 6, 6, f"s{kind}", title))
+            parts.append(_rect(x - 3, y - 3, 6, 6, kind, title))
     parts += [_text(left, base + 18, "epoch 1"), _text(_WIDTH, base + 18, str(last), "end")]
     return _svg(base + 24, f"{name} by epoch", parts)
 
@@ -400,10 +447,13 @@ def pair_of_bars(before: float, after: float, label: str) -> Markup:
     """
     most, width = max(before, after) or 1.0, 160
     parts = [
-        _rect(0, 8 * k + 1, width * max(value, 0.0) / most, 6, f"s{k}", f"{value:,.6g}")
+        _rect(0, 8 * k + 1, width * max(value, 0.0) / most, 6, SIDES[k], f"{value:,.6g}")
         for k, value in enumerate((before, after))
     ]
-    return _svg(16, label, parts, width)
+    return Markup(
+        f'<svg class="chart pair" viewBox="0 0 {width} 16" role="img" '
+        f'preserveAspectRatio="none" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
 
 
 def _time_text(seconds: float) -> str:

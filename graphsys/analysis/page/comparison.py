@@ -6,7 +6,8 @@ from typing import Any
 from markupsafe import Markup
 
 from graphsys.analysis.compare import compare_reports
-from graphsys.analysis.page import charts
+from graphsys.analysis.page import bars, charts
+from graphsys.analysis.page.first_screen import first_screen
 from graphsys.analysis.page.page import MAIN
 from graphsys.analysis.page.template import filled
 from graphsys.analysis.page.text import figure_text
@@ -29,12 +30,19 @@ def comparison_page(before: Report, after: Report, names: tuple[str, str]) -> st
     found = compare_reports(before, after)
     pair = (before, after)
     steps, per_bar = _steps(pair, names)
+    firsts = [first_screen(report) for report in pair]
     return filled(
         "comparison.html",
         sides=[
-            {"name": name, "report": report, "timeline": _timeline(report)}
-            for name, report in zip(names, pair, strict=True)
+            {
+                "name": name,
+                "report": report,
+                "timeline": _timeline(report),
+                "first": first,
+            }
+            for name, report, first in zip(names, pair, firsts, strict=True)
         ],
+        numbers=list(zip(*(first["numbers"] for first in firsts), strict=True)),
         unlike=found["unlike"],
         main=_main(before, after),
         steps=steps,
@@ -48,7 +56,7 @@ def comparison_page(before: Report, after: Report, names: tuple[str, str]) -> st
 
 
 def _main(before: Report, after: Report) -> list[dict[str, Any]]:
-    """Return the main figures that both reports have."""
+    """Return the main figures that both reports have, without those that are zero."""
     left, right = ({it["name"]: it for it in r["metrics"]} for r in (before, after))
     rows = []
     for name, label in MAIN:
@@ -56,6 +64,8 @@ def _main(before: Report, after: Report) -> list[dict[str, Any]]:
         if old is None or new is None or None in (old["value"], new["value"]):
             continue
         values = old["value"], new["value"]
+        if not any(values):
+            continue
         rows.append(
             {
                 "label": label,
@@ -72,7 +82,7 @@ def _main(before: Report, after: Report) -> list[dict[str, Any]]:
 def _timeline(report: Report) -> Markup:
     spans = report["timeline"]
     lanes = [(lane["name"], lane["shares"]) for lane in spans["lanes"]]
-    return charts.timeline(lanes, spans["seconds"])
+    return bars.timeline(lanes, spans["seconds"])
 
 
 def _steps(pair: tuple[Report, Report], names: tuple[str, str]) -> tuple[Markup, int]:
@@ -104,7 +114,7 @@ def _lanes(pair: tuple[Report, Report]) -> Markup:
         for own in found
         if (it := own.get(name)) is not None
     ]
-    return charts.lane_shares(rows) if all(found) else Markup("")
+    return bars.lane_shares(rows) if all(found) else Markup("")
 
 
 def _operators(before: Report, after: Report) -> list[dict[str, Any]]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup
-
-from graphsys.analysis.page import charts
+from graphsys.analysis.page import bars, charts
 from graphsys.analysis.page.cluster import cluster_rows
 from graphsys.analysis.page.copies import copies_of_step, copies_part
+from graphsys.analysis.page.first_screen import first_screen
+from graphsys.analysis.page.gpu import bandwidth_part, gpu_part
 from graphsys.analysis.page.template import filled, milliseconds, percent
 from graphsys.analysis.page.text import figure_text, number_text
 from graphsys.core.memory import format_bytes
@@ -52,6 +52,7 @@ _STEP_COLUMNS = (
     ("kernels", "kernels", "count"),
     ("gpu_mapping", "GPU mapping", "text"),
     ("lane_utilization", "lanes at work", "share"),
+    ("sm_imbalance", "SM max / mean", "count"),
     ("copies_host-driven", "copies, host-driven", "count"),
     ("copies_ours", "copies, ours", "count"),
 )
@@ -75,8 +76,9 @@ def page_of(report: Mapping[str, Any]) -> str:
     return filled(
         "report.html",
         report=report,
-        main=[(label, figure_text(it)) for label, it in main if it["value"] is not None],
-        unknown=[(label, figure_text(it)) for label, it in main if it["value"] is None],
+        first=first_screen(report),
+        main=[(label, figure_text(it)) for label, it in main if it["value"]],
+        folded=[(label, figure_text(it)) for label, it in main if not it["value"]],
         is_training=is_training,
         epochs=_epochs(report["supersteps"]) if is_training else [],
         metrics=[(metric, figure_text(metric)) for metric in report["metrics"]],
@@ -88,6 +90,7 @@ def page_of(report: Mapping[str, Any]) -> str:
         lanes=metrics["lane_utilization"],
         copies=copies_part(report["supersteps"], metrics),
         cluster=cluster_rows(report, MAX_STEPS),
+        **gpu_part(report),
         **_drawings(report),
     )
 
@@ -98,7 +101,7 @@ def _step_table(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shown = [
         (name, label, kind)
         for name, label, kind in _STEP_COLUMNS
-        if any(step[name] not in (None, "") for step in steps)
+        if any(step.get(name) not in (None, "") for step in steps)
     ]
     is_training = any(step["mode"] == "train" for step in steps)
     return {
@@ -194,7 +197,7 @@ def _overlap_rows(overlap: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _step_cell(step: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
-    value = step[name]
+    value = step.get(name)
     texts: dict[str, Callable[[Any], str]] = {
         "text": str,
         "count": number_text,
@@ -209,8 +212,8 @@ def _step_cell(step: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
 
 def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the page's charts by name."""
-    gpu, spans = report["gpu"], report["timeline"]
-    drawn: dict[str, Any] = {
+    spans = report["timeline"]
+    return {
         "comparison": [_side_by_side(row) for row in report.get("comparison") or []],
         "clocks": [
             {
@@ -221,7 +224,8 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
             for it in report.get("clocks") or []
         ],
         "roofline": charts.roofline(*_roofs(report)),
-        "timeline": charts.timeline(
+        "bandwidth": bandwidth_part(report),
+        "timeline": bars.timeline(
             [(lane["name"], lane["shares"]) for lane in spans["lanes"]], spans["seconds"]
         ),
         "sizes": charts.size_histogram(
@@ -230,28 +234,7 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
                 for row in report["transfers"]
             ]
         ),
-        "mappings": [],
-        "shares": Markup(""),
     }
-    if gpu is None:
-        return drawn
-    found = gpu["mappings"]
-    drawn["shares"] = charts.lane_shares(
-        [
-            (name, it["active_lane_steps"], it["intra_task_idle"], it["inter_task_idle"])
-            for name, it in found.items()
-        ]
-    )
-    drawn["mappings"] = [
-        {
-            "name": name,
-            "facts": it,
-            "histogram": charts.lane_histogram(it["active_lane_histogram"], name),
-            "balance": charts.sm_balance(it["sm_work"], name),
-        }
-        for name, it in found.items()
-    ]
-    return drawn
 
 
 def _side_by_side(row: Mapping[str, Any]) -> dict[str, Any]:

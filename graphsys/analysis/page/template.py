@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from graphsys.analysis.page.colors import properties, rules
 from graphsys.analysis.page.text import number_text
 from graphsys.core.memory import format_bytes
 
@@ -29,7 +30,8 @@ def filled(template: str, **values: Any) -> str:
         "milliseconds": milliseconds,
         "millions": _millions,
     }
-    return environment.get_template(template).render(**values)
+    colors = {"light": properties(0), "dark": properties(1), "rules": rules()}
+    return environment.get_template(template).render(colors=colors, **values)
 
 
 def percent(share: float | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from markupsafe import escape
 
 from graphsys.analysis.page import charts
+from graphsys.analysis.page.colors import light
 from graphsys.analysis.page.template import filled
 from graphsys.core.config import settings_by_key
 from graphsys.core.errors import ConfigError
@@ -18,10 +19,15 @@ SUFFIXES: Final = (".html", ".svg")
 _CURVE_HEIGHT: Final = 214
 _GAP: Final = 26
 _STYLE: Final = (
-    "text { font: 12px system-ui, sans-serif; fill: #1c2024; } .tick { stroke: #d9dce1; } "
-    ".mean { stroke: #b42318; stroke-dasharray: 4 3; } .curve { fill: none; "
-    "stroke-width: 2; } .s0-line { stroke: #2563a8; } .s1-line { stroke: #1a7f4b; } "
-    ".s0 { fill: #2563a8; } .s1 { fill: #1a7f4b; } .paper { fill: #ffffff; }"
+    f"text {{ font: 12px system-ui, sans-serif; fill: {light('ink')}; }} "
+    f".tick {{ stroke: {light('line')}; }} "
+    f".limit-line {{ stroke: {light('limit')}; stroke-dasharray: 4 3; }} "
+    ".curve { fill: none; stroke-width: 2; } "
+    + " ".join(
+        f".{name}-line {{ stroke: {light(name)}; }} .{name} {{ fill: {light(name)}; }}"
+        for name in ("loss", "quality")
+    )
+    + f" .paper {{ fill: {light('paper')}; }}"
 )
 """The page's colors in light: a picture stands in papers and READMEs."""
 
@@ -94,7 +100,7 @@ def _charts(found: History) -> list[tuple[str, Any]]:
                 points,
                 name,
                 best=best["epoch"] if best and best["metric"] == name else None,
-                kind=0 if name.endswith("loss") else 1,
+                kind="loss" if name.endswith("loss") else "quality",
             ),
         )
         for name, points in found.curves.items()

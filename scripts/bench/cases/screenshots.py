@@ -46,11 +46,11 @@ RUNS: dict[str, tuple[str, ...]] = {
 }
 SHOTS: dict[str, tuple[str, int, bool]] = {
     # file: the run, the window's width, whether colors are those of the night
-    "report_desktop": ("bfs", 1000, False),
-    "report_phone_dark": ("bfs", 390, True),
-    "training_desktop": ("gnn", 1000, False),
-    "training_phone": ("gnn", 390, False),
-    "comparison_desktop": ("comparison", 1000, False),
+    "report_desktop": ("bfs", 1280, False),
+    "report_phone_dark": ("bfs", 400, True),
+    "training_desktop": ("gnn", 1280, False),
+    "training_phone": ("gnn", 400, False),
+    "comparison_desktop": ("comparison", 1280, False),
 }
 MOST_PIXELS = 4000
 """Of a picture's height: what lies below is left out."""

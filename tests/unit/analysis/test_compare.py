@@ -62,7 +62,13 @@ def test_the_page_has_both_reports_beside_each_other(reports: list[dict[str, Any
     assert f'data-v="{calls[1]}">{calls[1]} launches</td>' in row
     assert f'data-v="{calls[1] / calls[0]}">' in row
     assert row.count("<rect") == 2
-    assert page.count('aria-label="timeline"') == 2
+    assert page.count('aria-label="when: supersteps"') == 2
+    assert page.count('class="bar"') == 2  # where the wall time of each went
+    numbers = page[page.index('id="numbers"') :].split("<h2>Measured")[0]
+    assert numbers.count("<h2>") == 3
+    assert f"<b>{calls[0]}</b>" in numbers
+    assert f"<b>{calls[1]}</b>" in numbers
+    assert "<td>Transfers</td>" not in page  # there were none in either
     steps = page[page.index('id="steps"') :].split("</svg>")[0]
     assert "means of 3 in a row" in page  # 250 supersteps share 84 groups of bars
     assert steps.count("old.json: ") == 1  # its two supersteps are one bar

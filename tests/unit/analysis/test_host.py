@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
+from graphsys.analysis.next_command import ProfiledCommand
 from graphsys.analysis.page.timeline import lanes_of, trace_of
 from graphsys.analysis.verdict import verdict_of
 from graphsys.core.events import Event
 
 MS = 1_000_000
+NO_COMMAND = ProfiledCommand("python")
 MACHINE = {"load_average": 0.5, "cpu": {"usable_cores": 2}}
 
 
@@ -31,11 +33,13 @@ def launch(begin: int, end: int, *busy: int, kernel: str = "pull_0") -> Event:
     return Event("kernel_launches", begin * MS, (end - begin) * MS, 1, attributes=facts)
 
 
-def judged(events: list[Event], wall_s: float, machine: Any = None) -> tuple[Any, Any]:
+def judged(
+    events: list[Event], wall_s: float, machine: Any = None, command: Any = NO_COMMAND
+) -> tuple[Any, Any]:
     figures = figures_of(events)
     around = RunConditions(wall_s=wall_s, peak_bytes=1, bandwidth=1e9)
     metrics = by_name(host_metrics(figures, around, machine or MACHINE))
-    return metrics, verdict_of(figures, metrics, machine or MACHINE)
+    return metrics, verdict_of(figures, metrics, machine or MACHINE, command=command)
 
 
 def test_loads_of_threads_and_partitions() -> None:
@@ -257,7 +261,9 @@ def test_many_short_supersteps_and_compiling_are_named() -> None:
     texts = [finding["text"] for finding in verdict["findings"]]
     assert texts[0].startswith("80 % of the supersteps' time passed outside kernels")
     assert "10 ms, median of 50" in texts[0]
-    assert any("0.3 of 1 seconds went into compiling" in text for text in texts)
+    assert any(
+        "0.3 of 1 seconds went into loading compiled kernels" in text for text in texts
+    )
 
 
 def test_a_balanced_run_has_nothing_to_say() -> None:

@@ -19,6 +19,7 @@ import graphsys.engine.execute.prepared as runs
 from graphsys.analysis.compare import compare_reports
 from graphsys.analysis.files import read_report, report_schema
 from graphsys.analysis.model.simt import walk
+from graphsys.analysis.page.colors import COLORS
 from graphsys.core.errors import (
     ConfigError,
     InputError,
@@ -123,15 +124,19 @@ def test_pagerank_gives_every_metric_and_the_models_of_its_rows(tmp_path: Path) 
 
 
 def test_the_page_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
-    with gs.profile(tmp_path / "r.html", command="a <b> & c"):
+    with gs.profile(tmp_path / "r.html", command="a <b> & c") as p:
         gs.algorithms.bfs(random_topology(2), source=7)
     text = (tmp_path / "r.html").read_text()
     page = Page(text)
     assert page.references == ["data:,"]
     assert not re.search(r"https?://|@import|url\(", text)
     wanted = {
+        "wall",
         "verdict",
+        "numbers",
+        "bandwidth",
         "timeline",
+        "degrees",
         "supersteps",
         "shares",
         "mappings",
@@ -143,12 +148,16 @@ def test_the_page_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
         "configuration",
     }
     assert wanted <= page.ids
-    assert page.charts == 3 + 2 * 8  # timeline, shares, copies, two for each mapping
+    lanes = p.report["timeline"]["lanes"]
+    # the three numbers', copies, bytes a second; when each was done; two a mapping
+    assert page.charts == 3 + 2 + len(lanes) + 2 * 8
     assert "a &lt;b&gt; &amp; c" in text
     assert "<b> & c" not in text
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
-    assert text.index('id="verdict"') < text.index('id="timeline"')
+    places = [text.index(f'id="{it}"') for it in ("wall", "verdict", "numbers", "timeline")]
+    assert places == sorted(places)
+    assert len(re.findall(r"#[0-9a-f]{3,6}\b", text)) == 2 * len(COLORS)
 
 
 def test_entries_are_an_upper_bound_at_level_0_and_exact_at_level_1() -> None:

@@ -44,3 +44,14 @@ def test_a_kernel_is_compiled_before_its_first_recorded_launch() -> None:
     assert len(kernel.overloads) == 1
     assert [event.name for event in recorder.events] == ["compile"]
     assert recorder.events[0].duration_ns > 0
+
+
+def test_spans_tell_how_many_kernels_were_made() -> None:
+    first, second = fresh(), fresh()
+    with recording() as recorder, CompileWatch(emits=True):
+        first(0, 1)
+        second(0, 1)
+        second(0, 2)  # is there
+        second(0, 2.5)  # for another type
+    told = [event.attributes["compiled"] for event in recorder.events]
+    assert sum(told) == 3

@@ -192,7 +192,7 @@ def test_a_picture_has_a_point_for_every_value(
         assert list(np.argsort(-y, kind="stable")) == list(
             np.argsort(values, kind="stable")
         )
-    marks = [it for it in tree.iter(f"{SVG}line") if it.attrib["class"] == "mean"]
+    marks = [it for it in tree.iter(f"{SVG}line") if it.attrib["class"] == "limit-line"]
     assert len(marks) == 1
     with pytest.raises(OutputExistsError, match=r"run\.svg exists"):
         plot_training(done.run, out)
