@@ -89,10 +89,11 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         if recorded.schedulers.caches is not None:
             metrics += cache_metrics(recorded.schedulers.caches)
     told = [metric.as_mapping() for metric in metrics]
-    settings = recorded.configuration
-    command = ProfiledCommand(recorded.command, str(settings.get("level", "L1")))
-    verdict = verdict_of(figures, by_name(metrics), machine, cluster, command)
     has_model = model is not None and bool(model.launches)
+    command = ProfiledCommand(
+        recorded.command, str(recorded.configuration.get("level", "L1"))
+    )
+    verdict = verdict_of(figures, by_name(metrics), machine, cluster, command)
     return {
         "schema_version": SCHEMA_VERSION,
         "command": recorded.command,
@@ -100,11 +101,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "error": recorded.error,
         "machine": machine,
         "verdict": verdict
-        | {
-            "next": None
-            if recorded.error is not None  # the message says what to do
-            else next_of(verdict, command, machine, settings, has_rows=has_model)
-        },
+        | {"next": _next(recorded, verdict, command, machine, has_rows=has_model)},
         "configuration": {
             **recorded.configuration,
             "copied_bytes_per_second": recorded.around.bandwidth,
@@ -124,20 +121,34 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "wall_time": wall_parts(
             recorded.events, recorded.start_ns, recorded.end_ns, recorded.around.wall_s
         ),
-        "timeline": {
-            "seconds": recorded.around.wall_s,
-            "lanes": [
-                {"name": name, "shares": [round(share, 3) for share in shares]}
-                for name, shares in lanes_of(
-                    recorded.events, recorded.start_ns, recorded.end_ns
-                )
-            ],
-        },
+        "timeline": {"seconds": recorded.around.wall_s, "lanes": _lanes(recorded)},
         "gpu": gpu_facts(model) if model is not None and has_model else None,
         "clocks": None if recorded.clocks is None else clock_facts(recorded.clocks),
         "comparison": comparison(told),
         "cluster": cluster,
     }
+
+
+def _next(
+    recorded: Recorded,
+    verdict: Mapping[str, Any],
+    command: ProfiledCommand,
+    machine: Mapping[str, Any],
+    *,
+    has_rows: bool,
+) -> dict[str, str] | None:
+    """Return what to do next; of what failed, the message says it."""
+    if recorded.error is not None:
+        return None
+    settings = recorded.configuration
+    return next_of(verdict, command, machine, settings, has_rows=has_rows)
+
+
+def _lanes(recorded: Recorded) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "shares": [round(share, 3) for share in shares]}
+        for name, shares in lanes_of(recorded.events, recorded.start_ns, recorded.end_ns)
+    ]
 
 
 def _numbers(events: Sequence[Event]) -> list[dict[str, Any]]:
