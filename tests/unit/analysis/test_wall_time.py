@@ -52,8 +52,8 @@ def test_every_moment_has_the_part_that_counts_first(
     first = (works[0] if works else 60) if is_known else 0
     wanted: dict[str, float] = {}
     for k, on in enumerate(moments):
-        name = next((it for it in TURNS if it in on), None)
-        part = PARTS[name] if name else ("start" if k < first else "other")
+        known = [it for it in TURNS if it in on]
+        part = PARTS[known[0]] if known else ("start" if k < first else "other")
         wanted[part] = wanted.get(part, 0) + 1
     events = [
         launch(begin, begin + length, 1, 1)
