@@ -6,7 +6,11 @@ import networkx as nx
 import numpy as np
 
 from graphsys.engine.algorithms.betweenness import betweenness
-from graphsys.engine.algorithms.distances import DistanceSums, distance_sums
+from graphsys.engine.algorithms.distances import (
+    DistanceSums,
+    distance_sums,
+    length_sums,
+)
 from graphsys.engine.algorithms.pagerank import pagerank as native_pagerank
 from graphsys.interop.networkx_calls import (
     by_node,
@@ -23,8 +27,13 @@ from graphsys.interop.networkx_paths import by_hops, hops
 # ruff: noqa: D103, N803  # documented by NetworkX, whose argument names these are
 
 
-def _sums(G: Any, nodes: Any = None, direction: Any = "out") -> DistanceSums:
-    return distance_sums(G.topology().rows(direction), np.array(chosen_numbers(G, nodes)))
+def _sums(
+    G: Any, nodes: Any = None, direction: Any = "out", length: str | None = None
+) -> DistanceSums:
+    chosen = np.array(chosen_numbers(G, nodes))
+    if length is None:
+        return distance_sums(G.topology().rows(direction), chosen)
+    return length_sums(G.topology(length).rows(direction, ("weight",)), chosen)
 
 
 def _farthest(G: Any, nodes: Any = None) -> Any:
@@ -131,11 +140,11 @@ def _known_or_none(graph: Any, arguments: dict[str, Any]) -> str | None:
     return None if node is None or node in graph else "no such node"
 
 
-@takes(_known_or_none, without=("distance",))
+@takes(_known_or_none)
 def closeness_centrality(
     G: Any, u: Any = None, distance: Any = None, wf_improved: bool = True
 ) -> Any:
-    sums = _sums(G, u, direction="in")
+    sums = _sums(G, u, "in", distance)
     others = sums.reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(sums.total > 0, others / sums.total, 0.0)
@@ -146,11 +155,11 @@ def closeness_centrality(
     return by_node(G, values)
 
 
-@takes(without=("nbunch", "distance", "sources"))
+@takes(without=("nbunch", "sources"))
 def harmonic_centrality(
     G: Any, nbunch: Any = None, distance: Any = None, sources: Any = None
 ) -> dict[Any, float]:
-    found: dict[Any, float] = by_node(G, _sums(G, direction="in").harmonic)
+    found: dict[Any, float] = by_node(G, _sums(G, None, "in", distance).harmonic)
     return found
 
 

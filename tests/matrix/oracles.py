@@ -97,12 +97,14 @@ def betweenness(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> No
 
 @oracle
 def closeness(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    same(values(done), nx.closeness_centrality(graph.networkx()))
+    distance = "weight" if given.get("weighted") else None
+    same(values(done), nx.closeness_centrality(graph.networkx(), distance=distance))
 
 
 @oracle
 def harmonic(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    same(values(done), nx.harmonic_centrality(graph.networkx()))
+    distance = "weight" if given.get("weighted") else None
+    same(values(done), nx.harmonic_centrality(graph.networkx(), distance=distance))
 
 
 @oracle

@@ -129,6 +129,15 @@ def test_functions_return_what_networkx_returns(graph: Any, data: st.DataObject)
                     assert same(found, expected), (name, chosen, found, expected)
 
 
+@settings(max_examples=30)
+@given(graph=networkx_graphs(), name=st.sampled_from(OPTIONAL["distance"]))
+def test_centralities_by_lengths_are_those_of_networkx(graph: Any, name: str) -> None:
+    converted = backend.convert_from_nx(graph, preserve_all_attrs=True)
+    assert backend.can_run(name, (converted,), {"distance": "weight"}) is True
+    expected = function(name)(graph, distance="weight", backend="networkx")
+    assert same(getattr(backend, name)(converted, distance="weight"), expected)
+
+
 @settings(max_examples=50)
 @given(graph=networkx_graphs())
 def test_a_converted_graph_comes_back_whole(graph: Any) -> None:
@@ -169,7 +178,7 @@ LOOP = nx.Graph([(1, 1), (1, 2)])
         ("jaccard_coefficient", LOOP, {}, "self-loops are not supported"),
         ("is_connected", nx.Graph(), {}, "graph without nodes"),
         ("is_weakly_connected", KARATE, {}, "only directed graphs are supported"),
-        ("closeness_centrality", KARATE, {"distance": "weight"}, "is not supported"),
+        ("closeness_centrality", KARATE, {"distance": max}, "must name an edge attribute"),
         ("closeness_centrality", KARATE, {"u": 99}, "no such node"),
         ("node_connected_component", KARATE, {"n": 99}, "no such node"),
         ("descendants", KARATE, {"source": 99}, "no such node"),

@@ -70,7 +70,8 @@ class SearchSpace(NamedTuple):
 
 
 @lean_inline_jit
-def _length(rows: LengthRows, node: Any, entry: int) -> float:
+def length_of(rows: LengthRows, node: Any, entry: int) -> float:
+    """Return the length of an entry of a node's row."""
     shift = np.int64(rows.weight_begins[node]) - np.int64(rows.begins[node])
     return np.float64(rows.weight[entry + shift])
 
@@ -116,7 +117,7 @@ def accumulate_by_length(
             count += 1
             least = np.inf
             for entry in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
-                least = min(least, _length(rows, node, entry))
+                least = min(least, length_of(rows, node, entry))
                 if _is_repeated(rows, node, entry):
                     continue
                 other, far = np.int64(rows.indices[entry]), distance[node] + least
@@ -141,7 +142,7 @@ def accumulate_by_length(
             node = order[last]
             total, least = 0.0, np.inf
             for entry in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
-                least = min(least, _length(rows, node, entry))
+                least = min(least, length_of(rows, node, entry))
                 if _is_repeated(rows, node, entry):
                     continue
                 other = np.int64(rows.indices[entry])
