@@ -6,11 +6,13 @@ import signal
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from graphsys import gnn
 from graphsys.analysis.profile import profile
@@ -23,6 +25,7 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.run import read_state
 from tests.conftest import Run
 from tests.processes import descendants, is_running, wait_for
+from tests.unit.gnn.small_graphs import graph_config, rings_and_trees, store_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.shared]
 
@@ -135,6 +138,43 @@ def test_workers_train_a_users_own_model_and_compute_its_rows(
         gnn.evaluate(run)
     with opened_network(run, cluster=TWO, model=f"{moved}:Net") as opened:
         assert np.allclose(far, opened.output(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("two_workers")
+@pytest.mark.parametrize("model", ["gin", "sagpool"])
+def test_workers_share_out_whole_graphs(tmp_path: Path, model: str) -> None:
+    graph = store_of(tmp_path / "graphs", rings_and_trees())
+    config = graph_config(model=model, epochs=3, eval_every=1, keep="best")
+    report = train_gnn(graph, config, tmp_path / "two", cluster=TWO)
+    assert (report.workers, report.metrics["world_size"]) == (2, 2)
+    gnn.train(graph, config, tmp_path / "one")
+    one, two = (gnn.open_run(tmp_path / name).state for name in ("one", "two"))
+    assert two.losses == pytest.approx(one.losses, rel=1e-3)
+    assert [row[2] for row in two.history] == [row[2] for row in one.history]
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_workers_that_share_the_moments_leave_the_same_weights(
+    cora: Path, tmp_path: Path
+) -> None:
+    config = GnnConfig(**SETTINGS | {"epochs": 2})
+    moments = []
+    for name in ("none", "optimizer"):
+        run = tmp_path / name
+        shared = replace(config, sharding="optimizer") if name == "optimizer" else config
+        report = train_gnn(cora, shared, run, cluster=TWO)
+        moments.append(max(it["optimizer_bytes"] for it in report.metrics["per_worker"]))
+    whole, own = (
+        gnn.open_run(tmp_path / name).context.network.state_dict()
+        for name in ("none", "optimizer")
+    )
+    assert all(torch.equal(whole[name], own[name]) for name in whole)
+    assert moments[1] == pytest.approx(moments[0] / 2, rel=0.1)
+    alone = train_gnn(cora, config, tmp_path / "p", cluster=TWO, dry_run=True).metrics
+    plan = train_gnn(cora, shared, tmp_path / "p", cluster=TWO, dry_run=True).metrics
+    splits = [each["planned_memory_split"]["optimizer"] for each in (alone, plan)]
+    assert splits == [moments[0], -(-moments[0] // 2)]
 
 
 @pytest.mark.slow
