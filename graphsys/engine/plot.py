@@ -9,7 +9,7 @@ import pyarrow.types
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, unknown_name
-from graphsys.core.notebook.progress_line import cell_number
+from graphsys.core.notebook.figures import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def plot_values(
     if chosen not in table.column_names:
         raise unknown_name("column", chosen, table.column_names)
     values = table[chosen].drop_null()
-    axes = _new_axes() if axes is None else axes
+    axes = new_axes(6.0, 3.6) if axes is None else axes
     if groups:
         _draw_groups(values, axes, chosen)
     elif not _is_number(values.type):
@@ -53,21 +53,6 @@ def plot_values(
         _draw_distribution(values.to_numpy().astype(np.float64), axes, chosen)
     axes.set_title(f"{name}: {len(values):,} values")
     return axes  # type: ignore[no-any-return]
-
-
-def _new_axes() -> Any:
-    """Return axes that a notebook shows, elsewhere those of a figure that nobody keeps."""
-    size = (6.0, 3.6)
-    if cell_number() is not None:
-        from matplotlib import pyplot as plt
-
-        return plt.subplots(figsize=size, layout="constrained")[1]
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure.add_subplot()
 
 
 def _first(table: pa.Table, name: str, *, groups: bool) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import scipy.sparse
     import torch
     import torch_geometric.data
+    from matplotlib.axes import Axes
 
     from graphsys.datasets.base import ColumnNames
     from graphsys.storage.dynamic.append import AppendReport
@@ -354,6 +355,35 @@ class Graph(GraphReader):
         from graphsys.facade.to_dgl import to_dgl
 
         return to_dgl(self)
+
+    def plot(
+        self,
+        values: Any = None,
+        *,
+        names: bool | None = None,
+        seed: int = 0,
+        axes: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw a graph of 2,000 nodes at most, by NetworkX and matplotlib (extra ``plot``).
+
+        Args:
+            values: What colors the nodes: a result of an algorithm (columns ``id`` and
+                ``value``), or a mapping by the keys of :meth:`to_networkx`. Their types by
+                default. Numbers get a scale, up to ten other values a legend.
+            names: Whether to write ids; of 60 nodes at most by default.
+            seed: Of the spring layout.
+            axes: Where to draw; axes of a new figure by default.
+
+        Returns:
+            The axes; ``axes.figure.savefig("graph.png")`` keeps them.
+
+        Raises:
+            ConfigError: There are more nodes, or some have no value.
+            MissingDependencyError: networkx or matplotlib is not installed.
+        """
+        from graphsys.facade.drawing import draw_graph
+
+        return draw_graph(self, values, names=names, seed=seed, axes=axes)
 
     def _repr_html_(self) -> str:
         from graphsys.facade.edges import to_html
