@@ -56,7 +56,7 @@ def test_kinds_color_nodes_with_a_legend(ring: Any) -> None:
 def test_types_of_nodes_have_colors(tmp_path: Path) -> None:
     buys = {("user", "buys", "item"): {"src": [1, 2], "dst": [1, 1]}}
     with gs.ingest(edges=buys, out=tmp_path / "shop").graph as graph:
-        axes = graph.plot()
+        axes: Any = graph.plot()
     assert [it.get_text() for it in axes.get_legend().get_texts()] == ["item", "user"]
 
 
