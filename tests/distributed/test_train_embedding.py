@@ -147,6 +147,29 @@ def test_adams_states_go_with_the_rows_of_workers(graph: Path, tmp_path: Path) -
     assert mrr(run) > 0.9 * mrr(tmp_path / "alone") > 0.4
 
 
+NO_DRAWS: dict[str, Any] = {"num_batch_negatives": 0, "num_uniform_negatives": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": "adagrad"},
+        {"mode": "1vsall", **NO_DRAWS},
+    ],
+)
+@pytest.mark.usefixtures("two_workers")
+def test_other_modes_and_optimizers_learn_what_one_machine_does(
+    graph: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    config = EmbeddingConfig(**{**SETTINGS, **changes})
+    report = train_embedding(graph, config, tmp_path / "two", cluster=TWO)
+    assert (report.workers, report.restarts) == (2, 0)
+    assert [each["buckets"] > 0 for each in report.metrics["per_worker"]] == [True, True]
+    embedding.train(graph, config, tmp_path / "one")
+    assert mrr(tmp_path / "two") > 0.9 * mrr(tmp_path / "one") > 0.5
+
+
 @pytest.mark.slow
 def test_one_worker_does_what_one_machine_does(tmp_path: Path) -> None:
     """With two partitions, whose buckets both train in the same order."""
