@@ -60,16 +60,58 @@ _REMOTE: Final = {
     "npz",
     "mat",
 }
+_SQLITE: Final = (
+    "write its table of edges, sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > NEW.csv "
+    "(sqlite3 FILE .tables lists them)"
+)
+_ARRAYS: Final = "write its edges as Parquet or CSV"
 _HINTS: Final = {
-    ".sif": "pass --format triples if every line has three names",
+    ".sif": (
+        "pass --format triples if every line has three names, else write a line an edge, "
+        "awk -F'\\t' '{if(NF<2)n=split($0,f,/ +/);else n=split($0,f);for(i=3;i<=n;i++)print "
+        'f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass --format triples; nodes without edges are left out'
+    ),
     ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".jsonl": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
     ".ndjson": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
     ".xlsx": "save the sheet as CSV",
     ".xls": "save the sheet as CSV",
-    ".lgl": "write the graph as GraphML, for example with igraph",
-    ".tgf": "write the graph as GraphML, for example with igraph",
+    ".lgl": (
+        "write a line an edge, awk '/^#/{s=$2;next}{print s,$0}' FILE > NEW.txt, and pass "
+        "--undirected"
+    ),
+    ".tgf": "leave the nodes out, sed '1,/^#/d' FILE > NEW.txt",
+    ".npy": (
+        'write pairs as text, python -c "import numpy,sys; a=numpy.load(sys.argv[1]); '
+        "numpy.savetxt(sys.argv[2], a if a.shape[1]==2 else a.T, '%s')\" FILE NEW.txt"
+    ),
+    ".g6": 'write its edges, python -c "import networkx,sys; networkx.write_edgelist('
+    'networkx.read_graph6(sys.argv[1]), sys.argv[2], data=False)" FILE NEW.txt, and pass '
+    "--undirected",
+    ".s6": 'write its edges, python -c "import networkx,sys; networkx.write_edgelist('
+    'networkx.read_sparse6(sys.argv[1]), sys.argv[2], data=False)" FILE NEW.txt, and pass '
+    "--undirected",
+    ".xgmml": "export the network as GraphML or cyjs from Cytoscape",
+    ".dl": "write the graph as GraphML, for example by igraph",
+    ".sqlite": _SQLITE,
+    ".sqlite3": _SQLITE,
+    ".db": _SQLITE,
+    ".h5": _ARRAYS,
+    ".hdf5": _ARRAYS,
+    ".pt": "load it with torch, and give the object (of PyG) to gs.ingest in Python",
+    ".pkl": "load it, and give the graph (of NetworkX, SciPy, PyG) to gs.ingest in Python",
+    ".pickle": "load it, and give the graph (of NetworkX, SciPy, PyG) to gs.ingest in Python",
+    ".osm": "write its roads as GraphML, for example by osmnx",
+    ".pbf": "write its roads as GraphML, for example by osmnx",
+    ".orc": 'write it as Parquet, python -c "import pyarrow.orc as o, pyarrow.parquet as '
+    'p, sys; p.write_table(o.read_table(sys.argv[1]), sys.argv[2])" FILE NEW.parquet',
+    ".avro": "write its edges as Parquet or CSV",
+    ".bib": "write its references as CSV",
+    ".7z": "unpack it and name the files in it",
+    ".rar": "unpack it and name the files in it",
+    ".sql": "load it into a database and write its table of edges as CSV",
+    ".cypher": "export the graph as CSV, as for neo4j-admin import",
     ".jsonld": "write it as N-Triples, for example with rdfpipe -o nt FILE > NEW.nt",
 }
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")

@@ -6,7 +6,9 @@ without a header, by position.
 """
 
 import re
+import shlex
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from graphsys.core.errors import InputError
@@ -21,7 +23,14 @@ from graphsys.datasets.text.first_lines import (
     first_lines,
     no_text,
 )
-from graphsys.datasets.text.id_guards import refuse_comments
+from graphsys.datasets.text.dialect import refuse_row_names
+from graphsys.datasets.text.id_guards import (
+    refuse_comments,
+    refuse_labeled_matrix,
+    refuse_matrix,
+    refuse_undirected,
+    refuse_weight_first,
+)
 from graphsys.datasets.text.layout import BLANKS, LineFormat, is_integer, is_number, show
 from graphsys.datasets.text.source import (
     TextPart,
@@ -30,6 +39,8 @@ from graphsys.datasets.text.source import (
 from graphsys.storage.source import Source
 
 _CANDIDATES: Final = b",\t;|"
+_TITLE_LINES: Final = 12
+"""Lines that are looked at for a header below a title."""
 
 
 def open_delimited(files: list[InputFile], options: ReadOptions) -> Source:
@@ -62,6 +73,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     is_guessed, ends = False, None
     if options.ids != "string":
         refuse_comments(file, lines, is_leading=True)
+        _refuse_other_tables(file, lines, separator, options)
     if _has_header(lines[0], header, options):
         where = f"{file.name}:{lines[0].number}"
         roles = _roles(header, options, where)
@@ -72,6 +84,10 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         if options.ids != "string":
             of_role = {role: name.encode() for name, role in roles.items()}
             ends = of_role["src"], of_role["dst"]
+        if not (options.is_undirected or options.columns or options.roles):
+            of_ends = {role: name for name, role in roles.items()}
+            chosen = "--columns " + shlex.quote(",".join((of_ends["src"], of_ends["dst"])))
+            refuse_undirected(where, header, lines, chosen)
     else:
         names = list(options.columns or _names_by_position(file, lines[0]))
         skip, is_guessed = options.skip, options.columns is None
@@ -94,6 +110,40 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         guards_names=options.ids != "string",
         header=ends,
     )
+
+
+def _refuse_other_tables(
+    file: InputFile, lines: list[DataLine], separator: int, options: ReadOptions
+) -> None:
+    """Refuse tables that are no lists of edges as they stand, where no columns are named.
+
+    Raises:
+        InputError: a matrix, names of rows, quotes that CSV does not know, a title.
+    """
+    if options.columns is not None or options.roles:
+        return
+    where = f"{file.name}:{lines[0].number}"
+    names = [field.decode("utf-8", "replace") for field in lines[0].fields]
+    if all(it[:1] == it[-1:] == "'" and len(it) > 1 for it in names):
+        raise InputError(
+            f"{where}: fields are in single quotes, {show(lines[0].text)}, which are no "
+            'quotes of CSV; remove them, tr -d "\'" < FILE > NEW; or pass --ids string if '
+            "they are part of ids"
+        )
+    refuse_row_names(where, lines, separator)
+    refuse_labeled_matrix(file, lines, separator)
+    if all(map(is_integer, lines[0].fields[:2])):
+        refuse_matrix(file, lines, separator)
+        return
+    if is_header(names):
+        return
+    refuse_weight_first(where, lines)
+    for before, line in pairwise(lines[:_TITLE_LINES]):
+        if is_header([it.decode("utf-8", "replace").strip() for it in line.fields]):
+            raise InputError(
+                f"{file.name}:{line.number}: found the header {show(line.text)} below "
+                f"{show(before.text)}; pass --skip {line.number - 1}"
+            )
 
 
 def _excel(file: InputFile, options: ReadOptions) -> ReadOptions:

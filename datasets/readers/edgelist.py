@@ -29,7 +29,10 @@ from graphsys.datasets.text.id_guards import (
     must_be_strings,
     refuse_comments,
     refuse_header,
+    refuse_lists_of_neighbors,
     refuse_matrix,
+    refuse_preamble,
+    refuse_weight_first,
     skipped_header,
     warn_of_numbers_as_names,
     warn_of_times,
@@ -45,6 +48,7 @@ from graphsys.datasets.text.layout import (
     WORD,
     LineFormat,
     TextColumn,
+    decimal_remedy,
     is_integer,
     is_missing,
     is_number,
@@ -128,8 +132,11 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         raise err
     if options.ids != "string":
         refuse_comments(file, lines)
+        refuse_lists_of_neighbors(file)
     if names is None:
         refuse_matrix(file, lines, separator)
+        if options.ids != "string":
+            refuse_weight_first(f"{file.name}:{first.number}", lines)
         names = _default_names(file, lines)
     columns = guess_columns(file, names, lines, options)
     if note:
@@ -214,9 +221,10 @@ def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...
         )
     if found == 3 and not is_number(first.fields[2]):
         raise InputError(
-            f"{where}: found {show(first.fields[2])} as weight, expected a number; for "
-            "triples of head, relation and tail pass --format triples, else name other "
-            f"columns with --columns src,dst,NAME{hint}"
+            f"{where}: found {show(first.fields[2])} as weight, expected a number"
+            f"{decimal_remedy(first.fields[2])}; for triples of head, relation and tail "
+            "pass --format triples, else name other columns with --columns "
+            f"src,dst,NAME{hint}"
         )
     return ("src", "dst", "weight")[:found]
 
@@ -295,6 +303,7 @@ def _id_kind(
                 f"{where}: found {show(bad[0])} as an id, expected an integer from 0 to "
                 f"2**63 - 1; pass --ids string if ids are names{hint}"
             )
+        refuse_preamble(where, lines, places)
         refuse_header(where, lines, places, f"--skip {lines[0].number}, --format csv")
         warn_of_numbers_as_names(where, lines, places)
         return WORD

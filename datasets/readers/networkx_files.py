@@ -15,23 +15,114 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.readers.networkx_graphs import NetworkXSource
+from graphsys.datasets.text.pajek import pajek_graph
+from graphsys.datasets.text.foreign import json_kind
 from graphsys.storage.source import Source
 
 _GEXF: Final = b'<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2" '
 
 
 def _json_graph(nx: Any, content: bytes) -> Any:
-    data = json.loads(content)
+    try:
+        data = json.loads(content)
+    except json.JSONDecodeError as err:
+        raise ValueError(f"{err}{_to_lines(content)}") from err
     if not isinstance(data, dict):
-        raise ValueError("expected an object with nodes and links")
+        raise ValueError(f"expected an object with nodes and links{_to_lines(content)}")
     if "elements" in data:
-        return nx.cytoscape_graph(data)
+        return nx.node_link_graph(_node_link(_cytoscape(data), "edges"), edges="edges")
     if "adjacency" in data:
         return nx.adjacency_graph(data)
+    if "graphs" in data:
+        raise ValueError(
+            f"holds {len(data['graphs'])} graphs, expected one; take one, jq '{{graph: "
+            ".graphs[0]}' FILE > NEW.json"
+        )
+    if isinstance(data.get("graph"), dict) and "edges" in data["graph"]:
+        data = data["graph"]
     key = "links" if "links" in data else "edges"
     if "nodes" not in data or key not in data:
-        raise ValueError(f"found the keys {sorted(data)[:8]}, expected nodes and links")
-    return nx.node_link_graph(data, edges=key)
+        raise ValueError(
+            f"found the keys {sorted(data)[:8]}, expected nodes and links"
+            + _to_lines(content)
+        )
+    return nx.node_link_graph(_node_link(data, key), edges=key)
+
+
+def _node_link(data: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a graph of nodes and edges as NetworkX calls its keys.
+
+    JSON Graph Format may list nodes by their ids; Graphology calls ids ``key``, vis.js ends
+    ``from`` and ``to``; D3 may name ends by their positions.
+
+    Raises:
+        ValueError: an end of an edge is no node.
+    """
+    nodes = data["nodes"]
+    if isinstance(nodes, dict):
+        nodes = [{**(it or {}), "id": name} for name, it in nodes.items()]
+    name = "id" if any("id" in node for node in nodes) else "key"
+    if any(name in node for node in nodes):
+        nodes = [{**node, "id": node[name]} for node in nodes]
+    edges = [
+        {{"from": "source", "to": "target"}.get(key, key): it for key, it in edge.items()}
+        if "source" not in edge
+        else edge
+        for edge in data[key]
+    ]
+    ids = [node.get("id", place) for place, node in enumerate(nodes)]
+    ends = {edge[end] for edge in edges for end in ("source", "target")}
+    by_text = {str(it): it for it in ids}
+    for named in (dict(zip(ids, ids, strict=True)), dict(enumerate(ids)), by_text):
+        if ends <= set(named):
+            edges = [
+                {**edge} | {end: named[edge[end]] for end in ("source", "target")}
+                for edge in edges
+            ]
+            return {**data, "nodes": nodes, key: edges}
+    unknown = [end for end in ends if end not in ids]
+    raise ValueError(
+        f"an edge names {unknown[0]!r:.60}, which is the id of no node; list it in nodes, or "
+        f"take the edges alone, jq -r '.{key}[]|[.source,.target]|@tsv' FILE > NEW.tsv"
+    )
+
+
+def _cytoscape(data: dict[str, Any]) -> dict[str, Any]:
+    """Return Cytoscape's elements, in groups or one list, as nodes and edges.
+
+    NetworkX writes nodes' ids as strings and the nodes themselves as ``value``, which
+    edges name; other tools have a column of that name that is none.
+    """
+    elements = data["elements"]
+    if isinstance(elements, list):
+        of_edges = ["source" in it["data"] for it in elements]
+        pairs = list(zip(elements, of_edges, strict=True))
+        elements = {
+            "nodes": [it for it, is_edge in pairs if not is_edge],
+            "edges": [it for it, is_edge in pairs if is_edge],
+        }
+    nodes = [dict(it["data"]) for it in elements["nodes"]]
+    edges = [dict(it["data"]) for it in elements.get("edges", [])]
+    ends = {edge[end] for edge in edges for end in ("source", "target")}
+    if not ends <= {node["id"] for node in nodes}:
+        nodes = [{**node, "id": node.get("value", node["id"])} for node in nodes]
+    kept = {key: data[key] for key in ("directed", "multigraph") if key in data}
+    return {"multigraph": True, **kept, "nodes": nodes, "edges": edges}
+
+
+def _to_lines(content: bytes) -> str:
+    """Return the command that makes lines of JSON that is no graph, or nothing."""
+    found = json_kind(content)
+    if found is not None and "jq " in found[1]:
+        return f"; name the keys of both ends, {found[1][found[1].index('jq ') :]}"
+    if content.lstrip()[:1] == b"[":
+        return "; if these are pairs, jq -r '.[]|@tsv' FILE > NEW.tsv"
+    if content.lstrip()[:1] == b"{":
+        return (
+            "; if these are lists of neighbors, jq -r 'to_entries[]|[.key]+.value|@tsv' "
+            "FILE > NEW.adjlist"
+        )
+    return ""
 
 
 def _gexf_graph(nx: Any, content: bytes) -> Any:
@@ -53,15 +144,18 @@ _READERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {
     "graphml": lambda nx, content: nx.read_graphml(io.BytesIO(content)),
     "gexf": _gexf_graph,
     "gml": _gml_graph,
-    "pajek": lambda nx, content: nx.read_pajek(io.BytesIO(content)),
+    "pajek": pajek_graph,
     "json": _json_graph,
 }
 _FORMATS: Final = {
     "graphml": ((".graphml",), "GraphML, as NetworkX reads it"),
     "gexf": ((".gexf",), "GEXF (Gephi), as NetworkX reads it"),
     "gml": ((".gml",), "GML, as NetworkX reads it"),
-    "pajek": ((".net", ".paj"), "Pajek, as NetworkX reads it"),
-    "json": ((".json",), "JSON of nodes and links (NetworkX, D3), or Cytoscape's"),
+    "pajek": ((".net", ".paj"), "Pajek: arcs, edges, lists of them, matrices"),
+    "json": (
+        (".json", ".cyjs", ".jgf"),
+        "JSON of nodes and links (NetworkX, D3, JGF, Graphology, vis.js), or Cytoscape's",
+    ),
 }
 
 
@@ -103,9 +197,11 @@ def read_graph(file: InputFile, format_name: str) -> Any:
             warnings.simplefilter("ignore")
             return _READERS[format_name](nx, content)
     except Exception as err:  # a reader of others meets damage with any error
+        what = describe(err)
+        otherwise = "; write it anew, or name another format with --format"
         raise InputError(
             f"{file.name}: NetworkX cannot read it as {format_name}: "
-            f"{describe(err)[:200]}; write it anew, or name another format with --format"
+            + (what if " FILE > NEW" in what else what[:200] + otherwise)
         ) from err
 
 

@@ -6,6 +6,7 @@ all of them have in the same places is a separator, and one line says so; lines 
 be read in two ways are refused with the commands that settle it.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -44,8 +45,10 @@ def sniff_separator(
     )
     texts = [_content(line, num_columns or _ENOUGH) for line in lines]
     where = f"{file.name}:{lines[0].number}"
-    _refuse_quotes(where, lines, texts)
     _refuse_brackets(where, lines, texts)
+    if num_columns is None:
+        refuse_row_names(where, lines)
+    _refuse_quotes(where, lines, texts)
     mark = _common_tab(where, lines, texts, num_columns) or _common_mark(
         where, lines, texts
     )
@@ -103,6 +106,7 @@ def _common_mark(
         pieces = [text.split(mark) for text in texts]
         is_regular = len({len(it) for it in pieces}) == 1
         if is_regular and all(it.strip() for line in pieces for it in line):
+            _refuse_two_marks(where, texts, mark)
             return mark
         raise InputError(
             f"{where}: {_shown(mark)} stands behind ids, {show(texts[0])}, but not as "
@@ -111,6 +115,22 @@ def _common_mark(
             "ids"
         )
     return None
+
+
+def _refuse_two_marks(where: str, texts: Sequence[bytes], mark: bytes) -> None:
+    """Refuse lines that have another mark as often as the one that separates them.
+
+    Raises:
+        InputError: a comma may be a decimal point, or part of names.
+    """
+    for other in _MARKS[: 3 if mark == b"," else 0]:
+        counts = {text.count(other) for text in texts}
+        if other != mark and len(counts) == 1 and counts.pop() > 0:
+            raise InputError(
+                f"{where}: both {_shown(mark)} and {_shown(other)} stand in every line, "
+                f"{show(texts[0])}; pass --separator {_NAMES[other]}, or --separator "
+                f"{_NAMES[mark]}, whichever separates columns"
+            )
 
 
 def _common_tab(
@@ -148,6 +168,16 @@ def _refuse_quotes(where: str, lines: Sequence[DataLine], texts: Sequence[bytes]
     Raises:
         InputError: all lines begin with a quote that is closed.
     """
+    first_ids = [line.fields[0] for line in lines]
+    if first_ids == [b'"%d"' % number for number in range(1, len(lines) + 1)] and not any(
+        it.startswith(b'"') for line in lines for it in line.fields[1:2]
+    ):
+        raise InputError(
+            f"{where}: every line begins with its number in quotes, "
+            f"{show(lines[0].text)}, as R writes names of rows; remove them, sed -E "
+            '\'s/^"[^"]*"[ \\t,;]*//\' FILE > NEW; pass --separator space if they are '
+            "ids"
+        )
     for quote, remedy in (
         (b'"', f"pass {_csv(lines[0])}, which takes them off"),
         (b"'", 'remove them, tr -d "\'" < FILE > NEW'),
@@ -179,6 +209,13 @@ def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[byte
             "of Markdown; write plain columns, sed -E '/^[-|:+ ]+$/d; s/^\\| *//; "
             "s/ *\\|$//' FILE > NEW"
         )
+    if all(it[-1:] == b"}" and b"{" in it[1:] for it in texts):
+        raise InputError(
+            f"{where}: every line ends with attributes in '{{' and '}}', "
+            f"{show(lines[0].text)}, as NetworkX writes them; remove them, sed 's/ "
+            "*{.*}$//' FILE > NEW, or write the graph as GraphML, networkx.write_graphml; "
+            "pass --separator space if they are part of ids"
+        )
     first, last = texts[0][:1], texts[0][-1:]
     if first not in _BRACKETS or last.isalnum() or last == first:
         return
@@ -189,6 +226,37 @@ def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[byte
             f"{show(lines[0].text)}; remove them, tr -d '{first.decode()}{closing}' < FILE "
             "> NEW; pass --separator space if they are part of ids"
         )
+
+
+def refuse_row_names(
+    where: str, lines: Sequence[DataLine], separator: int = BLANKS
+) -> None:
+    """Refuse a table whose rows have a name or number more than the header has columns.
+
+    Args:
+        where: File and line, for the message.
+        lines: First lines of data.
+        separator: Of their fields.
+
+    Raises:
+        InputError: the rows are numbered, as R and Stata write them.
+    """
+    width = len(lines[0].fields) + 1
+    rows = lines[1:]
+    if not rows or width < 3 or any(len(line.fields) != width for line in rows):
+        return
+    if lines[0].fields[0].isdigit():
+        return
+    names = [line.fields[0].strip(b'".') for line in rows]
+    first = int(names[0]) if names[0].isdigit() and len(names[0]) < 3 else -1
+    if names != [b"%d" % (first + place) for place in range(len(rows))]:
+        return
+    mark = "[ \\t]+" if separator == BLANKS else re.escape(chr(separator))
+    raise InputError(
+        f"{where}: found a header of {width - 1} columns above numbered rows of {width}, "
+        f"{show(rows[0].text)}, as R writes them; remove the numbers, sed -E "
+        f"'{lines[0].number + 1},$s/^ *[^ \\t,;]+{mark}//' FILE > NEW"
+    )
 
 
 def _refuse_arrows(where: str, lines: Sequence[DataLine], num_columns: int | None) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.text.foreign import refuse_foreign
 from graphsys.datasets.text.layout import is_number, show, split_line
 
 SAMPLE_LINES: Final = 100
@@ -39,11 +40,12 @@ def first_lines(
     """Return up to SAMPLE_LINES of the first data lines of a file.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or the file is of another kind.
     """
     size = 1 << 18
     while True:
         head = read_head(file, size)
+        refuse_foreign(file.name, head)
         lines = head.split(b"\n")
         is_whole = len(head) < size - 3
         found = []

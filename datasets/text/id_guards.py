@@ -92,6 +92,148 @@ def refuse_matrix(file: InputFile, lines: Sequence[DataLine], separator: int) ->
     )
 
 
+def refuse_labeled_matrix(
+    file: InputFile, lines: Sequence[DataLine], separator: int
+) -> None:
+    """Refuse an adjacency matrix whose first line and first column name the nodes.
+
+    Args:
+        file: The file.
+        lines: Its first lines of data.
+        separator: Of its fields.
+
+    Raises:
+        InputError: it is one; the message has the command that makes edges of it.
+    """
+    names, rows = lines[0].fields, lines[1:]
+    width = len(names)
+    if width < 3 or any(len(line.fields) != width for line in rows):
+        return
+    ends = [line.fields[0] for line in rows]
+    is_whole = len(rows) == width - 1 or len(lines) == SAMPLE_LINES
+    if not is_whole or ends != names[1 : len(rows) + 1]:
+        return
+    mark = "\\t" if separator == ord("\t") else chr(separator)
+    raise InputError(
+        f"{file.name}:{lines[0].number}: looks like an adjacency matrix with names, "
+        f"{width - 1} columns that are called as the rows; write its edges, awk -F'{mark}' "
+        '\'NR==1{for(i=2;i<=NF;i++)n[i]=$i;print "src,dst,weight";next}'
+        '{for(i=2;i<=NF;i++)if($i!=""&&$i!=0)print $1","n[i]","$i}\' FILE > NEW.csv'
+    )
+
+
+def refuse_weight_first(where: str, lines: Sequence[DataLine]) -> None:
+    """Refuse three columns whose first holds numbers with fractions, above integers.
+
+    Args:
+        where: File and line, for the message.
+        lines: First lines of data.
+
+    Raises:
+        InputError: the first column looks like weights.
+    """
+    rows = [line.fields for line in lines if len(line.fields) == 3]
+    if len(rows) < len(lines) or not all(it.isdigit() for row in rows for it in row[1:]):
+        return
+    firsts = [row[0] for row in rows]
+    is_number_each = all(is_number(it) for it in firsts)
+    if is_number_each and any(float(it) % 1 for it in firsts):
+        raise InputError(
+            f"{where}: the first column looks like weights, {show(lines[0].text)}; pass "
+            f"--columns weight,src,dst, or {_SETTLES}"
+        )
+
+
+def refuse_undirected(
+    where: str, header: Sequence[str], lines: Sequence[DataLine], chosen: str
+) -> None:
+    """Refuse rows that say of themselves that they are undirected, as Gephi writes them.
+
+    Args:
+        where: File and line, for the message.
+        header: Names of the columns.
+        lines: First lines of data.
+        chosen: Option that takes both ends alone, and with them each edge one way.
+
+    Raises:
+        InputError: a column Type has nothing but Directed and Undirected, and the latter.
+    """
+    place = next((k for k, name in enumerate(header) if name.lower() == "type"), None)
+    if place is None:
+        return
+    kinds = {line.fields[place].lower() for line in lines if place < len(line.fields)}
+    if b"undirected" in kinds and kinds <= {b"undirected", b"directed"}:
+        some = "some edges" if b"directed" in kinds else "edges"
+        raise InputError(
+            f"{where}: column {header[place]!r} says that {some} are undirected; pass "
+            f"--undirected, or {chosen} to take each edge one way"
+        )
+
+
+def refuse_preamble(where: str, lines: Sequence[DataLine], places: Sequence[int]) -> None:
+    """Refuse several first lines of words above nothing but integers.
+
+    Args:
+        where: File and line, for the message.
+        lines: First lines of data.
+        places: Columns of the source and of the destination.
+
+    Raises:
+        InputError: they look like a description of the file.
+    """
+    is_data = [
+        max(places) < len(line.fields)
+        and all(line.fields[place].isdigit() for place in places)
+        for line in lines
+    ]
+    first = is_data.index(True) if True in is_data else 0
+    if first < 2 or not all(is_data[first:]) or len(is_data) - first < 2:
+        return
+    raise InputError(
+        f"{where}: found {first} lines of words, such as {show(lines[0].text)}, above "
+        f"integer ids; pass --skip {lines[first - 1].number}, or {_SETTLES}"
+    )
+
+
+def refuse_lists_of_neighbors(file: InputFile) -> None:
+    """Refuse files whose comments are data: TGF's nodes, LGL's sources.
+
+    Args:
+        file: The file.
+
+    Raises:
+        InputError: a mark of comments stands alone between lines, or before every source.
+    """
+    head = read_head(file, 1 << 16)
+    lines = [line.strip() for line in head[: head.rfind(b"\n") + 1].split(b"\n")]
+    lines = [line for line in lines if line]
+    marks = [place for place, line in enumerate(lines) if line.startswith(b"#")]
+    nodes = {line.split()[0] for line in lines[: marks[0]]} if marks else set()
+    if len(marks) == 1 and nodes and lines[marks[0]] == b"#":
+        edges = [line.split()[:2] for line in lines[marks[0] + 1 :]]
+        if edges and all(set(ends) <= nodes and len(ends) == 2 for ends in edges):
+            raise InputError(
+                f"{file.name}: lists nodes, a line '#', and edges, as TGF does; leave the "
+                f"nodes out, sed '1,/^#/d' FILE > NEW, or pass {_SETTLES}"
+            )
+    sources = [lines[place].split() for place in marks]
+    is_lgl = len(marks) > 1 and marks[0] == 0 and len(marks) < len(lines)
+    is_apart = all(b - a > 1 for a, b in zip(marks, marks[1:], strict=False))
+    neighbors = {line.split()[0] for line in lines if not line.startswith(b"#")}
+    are_ids = 2 * sum(it[-1] in neighbors for it in sources[1:]) >= len(sources) - 1
+    if (
+        is_lgl
+        and is_apart
+        and are_ids
+        and all(len(it) == 2 and it[0] == b"#" for it in sources)
+    ):
+        raise InputError(
+            f"{file.name}: neighbors stand below lines such as {show(lines[0])}, as in "
+            "LGL; write a line an edge, awk '/^#/{s=$2;next}{print s,$0}' FILE > NEW, and "
+            "pass --undirected; or drop them, grep -v '^#' FILE > NEW, if they are comments"
+        )
+
+
 def refuse_header(
     where: str, lines: Sequence[DataLine], places: Sequence[int], hint: str
 ) -> None:

@@ -175,15 +175,30 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     if column.kind in (NUMBER, MAYBE):
         if is_number(field) or (column.kind == MAYBE and is_missing(field)):
             return None
-        comma = re.fullmatch(rb"[+-]?[0-9.]+,[0-9]+", field)
-        remedy = "; if commas are decimal points, sed 's/,/./g' FILE > NEW" if comma else ""
-        return f"found {text} as {column.name}, expected a number{remedy}"
+        return f"found {text} as {column.name}, expected a number{decimal_remedy(field)}"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     expected = _EXPECTED[column.kind]
     if column.kind == INTEGER and column.name == "time":
         expected += ", or dates throughout (ISO, such as 2024-05-01)"
     return f"found {text} as {column.name}, expected {expected}"
+
+
+def decimal_remedy(field: bytes) -> str:
+    """Return the command that writes a number with commas as a number, or nothing."""
+    if re.fullmatch(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?", field):
+        return (
+            "; if commas separate thousands and the field is in quotes, sed -E "
+            f"':a;s/(\"[0-9]+),([0-9]{{3}})/\\1\\2/;ta' FILE > NEW"
+        )
+    if re.fullmatch(rb"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", field):
+        return (
+            "; if points separate thousands and commas are decimal points, sed -E "
+            "':a;s/([0-9])\\.([0-9]{3}[.,])/\\1\\2/;ta;s/,/./g' FILE > NEW"
+        )
+    if re.fullmatch(rb"[+-]?[0-9]+,[0-9]+", field):
+        return "; if commas are decimal points, sed 's/,/./g' FILE > NEW"
+    return ""
 
 
 def is_number(field: bytes) -> bool:

@@ -337,6 +337,10 @@ def _mended(error: BadLineError, layout: LineFormat) -> str:
     """Return what is wrong with a line, and what to do about it."""
     if any(remedy in error.what for remedy in ("--ids", "iconv", "sed ")):
         return error.what
+    if layout.keeps_zeros and "expected an integer id" in error.what:
+        return f"{error.what}{_hint(layout)}, or pass --ids string if ids are names"
+    if "\\r" in error.what:
+        return f"{error.what}; if lines end in several ways, tr '\\r' '\\n' < FILE > NEW"
     return f"{error.what}{_hint(layout)}"
 
 

@@ -343,6 +343,28 @@ tasks:
     return [Seed(files, (".",))]
 
 
+def _pajek() -> list[Seed]:
+    vertices = '*Vertices 3\n1 "a b" 0.1 0.2 0.5 ic Red\n2 b\n'
+    return [
+        _one("g.net", vertices + "*Arcs\n1 2 1.5 c Blue\n*Edges\n2 3\n"),
+        _one("g.net", vertices + '*Arcslist :1 "likes"\n1 2 3\n*Edgeslist\n2 3\n'),
+        _one("g.net", "*Vertices 2\n*Matrix\n0 1\n2 0\n"),
+    ]
+
+
+def _json() -> list[Seed]:
+    nodes = [{"id": "a"}, {"id": "b"}]
+    edges = [{"source": "a", "target": "b", "weight": 2}]
+    by_place = [{"source": 0, "target": 1}]
+    elements = {"nodes": [{"data": it} for it in nodes], "edges": [{"data": edges[0]}]}
+    shapes: list[Any] = [
+        {"graph": {"nodes": {"a": {}, "b": {}}, "edges": edges}},
+        {"directed": True, "nodes": nodes, "links": by_place},
+        {"elements": elements},
+    ]
+    return [_one("g.json", json.dumps(shape)) for shape in shapes]
+
+
 TEXT: Final[dict[str, Callable[[], list[Seed]]]] = {
     "edgelist": _edgelist,
     "csv": _csv,
@@ -357,6 +379,8 @@ TEXT: Final[dict[str, Callable[[], list[Seed]]]] = {
     "snb": _snb,
     "planetoid": _planetoid,
     "small-graphs": _small_graphs,
+    "pajek": _pajek,
+    "json": _json,
 }
 BINARY: Final[dict[str, Callable[[], list[Seed]]]] = {
     "gap-binary": _gap_binary,

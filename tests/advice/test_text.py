@@ -395,6 +395,75 @@ CASES = {
         "1 2\n2 3\n",
         "datasets/text/first_lines.py",
         r"name the format with (--format)",
+        before=(
+            (
+                "$ {python} -c 'import numpy as n, scipy.io as s; "
+                's.savemat("a.mat", dict(A=n.eye(3, k=1)))\''
+            ),
+            "$ mv a.mat a.txt",
+        ),
+        then=("ingest a.txt -o g {0} mat --json",),
+    ),
+    "UTF-16 without its mark": of_file(
+        "alice bob\nbob carol\n".encode("utf-16-le"),
+        "datasets/text/foreign.py",
+        r"convert it, (iconv -f \S+ -t \S+) FILE > NEW",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "lists below comments": of_file(
+        "# a\nb 1.5\n# b\nc 2\n",
+        GUARDS,
+        r"an edge, (awk '[^']+') FILE > NEW, and pass (--undirected)",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g {1} --json"),
+    ),
+    "a file of LGL": of_file(
+        "",
+        "datasets/opening.py",
+        r"an edge, (awk '[^']+') FILE > NEW.txt, and pass (--undirected)",
+        files={"a.lgl": "# a\nb 1.5\n# b\nc 2\n"},
+        command="ingest a.lgl -o g",
+        then=("$ {0} a.lgl > b.txt", "ingest b.txt -o g {1} --json"),
+    ),
+    "single quotes in CSV": of_file(
+        "",
+        "datasets/readers/delimited.py",
+        r"or pass (--ids string) if they are part",
+        files={"a.csv": "'src','dst'\n'a','b'\n"},
+        command="ingest a.csv -o g",
+        then=("ingest a.csv -o g {0} --columns src,dst --json",),
+        expected={"num_nodes": 4, "num_edges": 2},
+    ),
+    "a title above the header": of_file(
+        "",
+        "datasets/readers/delimited.py",
+        r"below 'My links,'; pass (--skip 2)",
+        files={"a.csv": "My links,\n\nsource,target\na,b\nb,c\n"},
+        command="ingest a.csv -o g",
+        then=("ingest a.csv -o g {0} --json",),
+    ),
+    "words above integers": of_file(
+        "Nodes: 3\nEdges: 2\n1 2\n2 3\n",
+        GUARDS,
+        r"above integer ids; pass (--skip 2)",
+    ),
+    "weights first": of_file(
+        "0.5 1 2\n0.7 2 3\n", GUARDS, r"pass (--columns weight,src,dst)"
+    ),
+    "an id beyond 2^63 below others": of_file(
+        "1 2\n2 12345678901234567890\n",
+        "datasets/text/source.py",
+        r"or pass (--ids string) if ids are names",
+    ),
+    "two marks": of_file(
+        "A;B;0,5\nB;C;1,5\n",
+        DIALECT,
+        r"pass (--separator semicolon), or",
+        then=("$ sed 's/,/./g' a.txt > b.txt", "ingest b.txt -o g {0} --json"),
+    ),
+    "parquet": of_file(
+        "1 2\n2 3\n",
+        "datasets/text/foreign.py",
+        r"pass (--format) parquet",
         files={"a.csv": "src,dst\n1,2\n2,3\n"},
         before=(
             (
