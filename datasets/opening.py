@@ -65,11 +65,15 @@ _SQLITE: Final = (
     "(sqlite3 FILE .tables lists them)"
 )
 _ARRAYS: Final = "write its edges as Parquet or CSV"
+_PICKLE: Final = (
+    "load it, and give the graph (of NetworkX, SciPy, PyG) to gs.ingest in Python"
+)
 _HINTS: Final = {
     ".sif": (
         "pass --format triples if every line has three names, else write a line an edge, "
-        "awk -F'\\t' '{if(NF<2)n=split($0,f,/ +/);else n=split($0,f);for(i=3;i<=n;i++)print "
-        'f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass --format triples; nodes without edges are left out'
+        "awk -F'\\t' '{if(NF<2)n=split($0,f,/ +/);else n=split($0,f);"
+        'for(i=3;i<=n;i++)print f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass --format '
+        "triples; nodes without edges are left out"
     ),
     ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
@@ -100,8 +104,8 @@ _HINTS: Final = {
     ".h5": _ARRAYS,
     ".hdf5": _ARRAYS,
     ".pt": "load it with torch, and give the object (of PyG) to gs.ingest in Python",
-    ".pkl": "load it, and give the graph (of NetworkX, SciPy, PyG) to gs.ingest in Python",
-    ".pickle": "load it, and give the graph (of NetworkX, SciPy, PyG) to gs.ingest in Python",
+    ".pkl": _PICKLE,
+    ".pickle": _PICKLE,
     ".osm": "write its roads as GraphML, for example by osmnx",
     ".pbf": "write its roads as GraphML, for example by osmnx",
     ".orc": 'write it as Parquet, python -c "import pyarrow.orc as o, pyarrow.parquet as '

@@ -18,12 +18,12 @@ from graphsys.datasets.files import InputFile, read_head, text_file
 from graphsys.datasets.readers.edgelist import guess_columns, numbered_names, watched_ranges
 from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
+from graphsys.datasets.text.dialect import refuse_row_names
 from graphsys.datasets.text.first_lines import (
     DataLine,
     first_lines,
     no_text,
 )
-from graphsys.datasets.text.dialect import refuse_row_names
 from graphsys.datasets.text.id_guards import (
     refuse_comments,
     refuse_labeled_matrix,

@@ -15,8 +15,8 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.readers.networkx_graphs import NetworkXSource
-from graphsys.datasets.text.pajek import pajek_graph
 from graphsys.datasets.text.foreign import json_kind
+from graphsys.datasets.text.pajek import pajek_graph
 from graphsys.storage.source import Source
 
 _GEXF: Final = b'<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2" '
@@ -82,8 +82,8 @@ def _node_link(data: dict[str, Any], key: str) -> dict[str, Any]:
             return {**data, "nodes": nodes, key: edges}
     unknown = [end for end in ends if end not in ids]
     raise ValueError(
-        f"an edge names {unknown[0]!r:.60}, which is the id of no node; list it in nodes, or "
-        f"take the edges alone, jq -r '.{key}[]|[.source,.target]|@tsv' FILE > NEW.tsv"
+        f"an edge names {unknown[0]!r:.60}, which is the id of no node; list it in nodes, "
+        f"or take the edges alone, jq -r '.{key}[]|[.source,.target]|@tsv' FILE > NEW.tsv"
     )
 
 
@@ -106,7 +106,9 @@ def _cytoscape(data: dict[str, Any]) -> dict[str, Any]:
     ends = {edge[end] for edge in edges for end in ("source", "target")}
     if not ends <= {node["id"] for node in nodes}:
         nodes = [{**node, "id": node.get("value", node["id"])} for node in nodes]
-    kept = {key: data[key] for key in ("directed", "multigraph") if key in data}
+    kept: dict[str, Any] = {
+        key: data[key] for key in ("directed", "multigraph") if key in data
+    }
     return {"multigraph": True, **kept, "nodes": nodes, "edges": edges}
 
 

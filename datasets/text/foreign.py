@@ -18,8 +18,10 @@ _BYTES: Final = (
     (
         b"SQLite format 3\x00",
         "a database of SQLite",
-        "write its table of edges, sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > "
-        "NEW.csv (sqlite3 FILE .tables lists them)",
+        (
+            "write its table of edges, sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > "
+            "NEW.csv (sqlite3 FILE .tables lists them)"
+        ),
     ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write its edges as Parquet or CSV"),
     (b"7z\xbc\xaf\x27\x1c", "an archive of 7-Zip", _UNPACK),

@@ -5,6 +5,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -218,7 +219,7 @@ def refuse_lists_of_neighbors(file: InputFile) -> None:
             )
     sources = [lines[place].split() for place in marks]
     is_lgl = len(marks) > 1 and marks[0] == 0 and len(marks) < len(lines)
-    is_apart = all(b - a > 1 for a, b in zip(marks, marks[1:], strict=False))
+    is_apart = all(b - a > 1 for a, b in pairwise(marks))
     neighbors = {line.split()[0] for line in lines if not line.startswith(b"#")}
     are_ids = 2 * sum(it[-1] in neighbors for it in sources[1:]) >= len(sources) - 1
     if (

@@ -189,7 +189,7 @@ def decimal_remedy(field: bytes) -> str:
     if re.fullmatch(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?", field):
         return (
             "; if commas separate thousands and the field is in quotes, sed -E "
-            f"':a;s/(\"[0-9]+),([0-9]{{3}})/\\1\\2/;ta' FILE > NEW"
+            "':a;s/(\"[0-9]+),([0-9]{3})/\\1\\2/;ta' FILE > NEW"
         )
     if re.fullmatch(rb"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", field):
         return (

@@ -1,7 +1,7 @@
 """Networks of Pajek: its sections as a NetworkX graph.
 
-NetworkX's own reader takes ``*Arcslist``, ``*Edgeslist`` and named relations for plain arcs,
-makes arcs undirected where edges follow, and one node of vertices of equal labels
+NetworkX's own reader takes ``*Arcslist``, ``*Edgeslist`` and named relations for plain
+arcs, makes arcs undirected where edges follow, and one node of vertices of equal labels
 (3.5; sections as in the manual of Pajek, "Network file format").
 """
 
