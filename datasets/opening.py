@@ -72,8 +72,8 @@ _HINTS: Final = {
     ".sif": (
         "pass --format triples if every line has three names, else write a line an edge, "
         "awk -F'\\t' '{if(NF<2)n=split($0,f,/ +/);else n=split($0,f);"
-        'for(i=3;i<=n;i++)print f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass --format '
-        "triples; nodes without edges are left out"
+        'for(i=3;i<=n;i++)print f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass '
+        "--format triples; nodes without edges are left out"
     ),
     ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
