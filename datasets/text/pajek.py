@@ -13,6 +13,8 @@ from typing import Any
 
 _DEFAULT_WEIGHT = 1.0
 """Of a line without a value, as Pajek has it."""
+_MOST_VERTICES = 20_000_000
+"""Every vertex is made, named in a line or not: some gigabytes of NetworkX's."""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,11 @@ def _section(network: _Network, line: str) -> tuple[str, str]:
         if network.vertices:
             raise ValueError("a second network, expected one in a file")
         count = int(rest[0])
+        if not 0 <= count <= _MOST_VERTICES:
+            raise ValueError(
+                f"{count:,} vertices, expected {_MOST_VERTICES:,} at most, which NetworkX "
+                "holds; write the arcs alone as an edge list"
+            )
         network.vertices = {k: {"id": str(k), "label": str(k)} for k in range(1, count + 1)}
     known = ("*vertices", "*arcs", "*edges", "*arcslist", "*edgeslist", "*matrix")
     if section not in (*known, "*network"):

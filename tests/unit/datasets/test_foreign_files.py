@@ -204,6 +204,11 @@ def test_relations_and_undirected_edges_of_pajek(tmp_path: Path) -> None:
         ("*Vertices 2\n*Arcs\n1 3\n", "vertex 3 of 2 does not exist"),
         ("*Arcs\n1 x\n", "line 2, '1 x'"),
         ("1 2\n", r"expected \*Vertices first"),
+        (
+            "*Vertices 9000000000\n*Arcs\n1 2\n",
+            "9,000,000,000 vertices, expected 20,000,000",
+        ),
+        ("*Vertices -1\n", "-1 vertices, expected"),
         ("*Partition x\n1\n", r"line 1.*expected \*vertices"),
     ],
 )
