@@ -102,7 +102,27 @@ def _kind(head: bytes) -> tuple[str, str] | None:
             return what, remedy
     if re.match(rb"\s*<\?xml", head):
         return "XML", "name its format with --format (graphml, gexf, rdf)"
-    return json_kind(head) or _wide(head)
+    return json_kind(head) or _records(head) or _wide(head)
+
+
+def _records(head: bytes) -> tuple[str, str] | None:
+    """Return that an edge is several lines ``KEY:value``, as SNAP's wiki-RfA; or None."""
+    found = re.match(rb"(?:[A-Za-z]{1,20}:[^\r\n]*\r?\n){2,}\r?\n", head)
+    if found is None:
+        return None
+    keys = re.findall(r"(?m)^([A-Za-z]{1,20}):", found[0].decode(errors="replace"))
+    again = head[found.end() :].lstrip(b"\r\n").startswith(f"{keys[0]}:".encode())
+    if not again or len(set(keys)) < len(keys):
+        return None
+    (src, first), (dst, second) = ((key, len(key) + 2) for key in keys[:2])
+    prints = (
+        f'{{sub(/\\r$/, "")}} /^{src}:/{{s=substr($0,{first})}} '
+        f'/^{dst}:/{{print s"\\t"substr($0,{second})}}'
+    )
+    return (
+        f"records of lines {', '.join(keys[:4])}",
+        f"write both ends on a line, awk '{prints}' FILE > NEW.tsv",
+    )
 
 
 def json_kind(head: bytes) -> tuple[str, str] | None:

@@ -143,8 +143,34 @@ def test_what_is_no_table_is_named_under_any_name(
     assert re.search(said, refused(path))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_records_over_several_lines_are_told_with_what_joins_them(
+    tmp_path: Path, end: str
+) -> None:
+    """As SNAP's wiki-RfA has votes."""
+    votes = (("Ann", "User:Bob", 1), ("User:Bob", "Cy", -1))
+    lines = [f"SRC:{a}\nTGT:{b}\nVOT:{v}\nTXT:no: never\n\n" for a, b, v in votes]
+    path = tmp_path / "wiki-RfA.txt"
+    path.write_bytes("".join(lines).replace("\n", end).encode())
+    said = refused(path)
+    assert "found records of lines SRC, TGT, VOT, TXT, expected lines of columns" in said
+    command = re.search(r"awk .* FILE > NEW\.tsv", said)
+    assert command is not None
+    new = tmp_path / "new.tsv"
+    subprocess.run(
+        ["bash", "-c", command[0].replace("FILE", str(path)).replace("NEW.tsv", str(new))],
+        check=True,
+    )
+    assert ends(new) == [("Ann", "User:Bob"), ("User:Bob", "Cy")]
+
+
 def test_names_that_look_alike_still_go_in(tmp_path: Path) -> None:
-    for text in ("graph node\nnode edge\n", "c a\np sp\n", "version 1\nversion 2\n"):
+    for text in (
+        "graph node\nnode edge\n",
+        "c a\np sp\n",
+        "version 1\nversion 2\n",
+        "a:1 b\na:2 c\n",
+    ):
         path = tmp_path / f"{len(text)}.txt"
         path.write_text(text)
         assert len(ends(path)) == 2
