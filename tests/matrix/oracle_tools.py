@@ -92,5 +92,6 @@ def both_ways(graph: SmallGraph, given: Mapping[str, Any] = NOTHING) -> Any:
     return found
 
 
-def matrix_of(graph: SmallGraph) -> Any:
-    return nx.to_numpy_array(graph.networkx(), nodelist=graph.ids, weight=None)
+def matrix_of(graph: SmallGraph, given: Mapping[str, Any] = NOTHING) -> Any:
+    weight = "weight" if given.get("weighted") else None
+    return nx.to_numpy_array(graph.networkx(), nodelist=graph.ids, weight=weight)

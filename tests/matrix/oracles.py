@@ -69,7 +69,7 @@ def hits(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
 
 @oracle
 def katz(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    system = np.eye(len(graph.ids)) - given["alpha"] * matrix_of(graph).T
+    system = np.eye(len(graph.ids)) - given["alpha"] * matrix_of(graph, given).T
     scores = np.linalg.solve(system, np.ones(len(graph.ids)))
     scores /= np.linalg.norm(scores)
     same(values(done), dict(zip(graph.ids, scores.tolist(), strict=True)))
@@ -77,7 +77,7 @@ def katz(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
 
 @oracle
 def eigenvector(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    numbers, vectors = np.linalg.eig(matrix_of(graph).T)
+    numbers, vectors = np.linalg.eig(matrix_of(graph, given).T)
     scores = np.abs(vectors[:, numbers.real.argmax()].real)
     expected = dict(zip(graph.ids, scores.tolist(), strict=True))
     assert values(done) == pytest.approx(expected, rel=1e-6, abs=1e-7)

@@ -33,14 +33,14 @@ KINDS = [
     for weights in WEIGHTS
     if names == "integers" or (is_directed and weights == "quarters")
 ]
-LENGTHS_ABOVE_ZERO = {"betweenness"}
-"""What has no answer where edges have no length."""
+REFUSED = {("betweenness", "zeros"), ("katz", "huge"), ("eigenvector", "huge")}
+"""What has no answer where edges have no length, or sums beyond float64."""
 CELLS = [
     (name, *kind, weighted)
     for name, entry in sorted(ALGORITHMS.items())
     for kind in KINDS
     for weighted in ((False, True) if "weighted" in entry.parameters() else (False,))
-    if not (weighted and kind[-1] == "zeros" and name in LENGTHS_ABOVE_ZERO)
+    if not (weighted and (name, kind[-1]) in REFUSED)
     if GRAPHS[name](*kind) not in [GRAPHS[name](*it) for it in KINDS[: KINDS.index(kind)]]
     and (kind[-1] == "quarters" or "weight" in (entry.function.__doc__ or ""))
 ]

@@ -51,7 +51,11 @@ def hits(
     """
 
 
-@listed(program="katz:Katz", shown="largest", example=Example(parameters={"alpha": 0.001}))
+@listed(
+    program="katz:katz_centrality",
+    shown="largest",
+    example=Example(parameters={"alpha": 0.001}),
+)
 def katz(
     graph: GraphLike,
     *,
@@ -59,6 +63,7 @@ def katz(
     beta: float = 1.0,
     tolerance: float = 1e-9,
     normalized: bool = True,
+    weighted: bool = False,
     **options: Unpack[ProgramOptions],
 ) -> None:
     """Katz centrality: walks of all lengths that end at a node, longer ones counting less.
@@ -69,6 +74,7 @@ def katz(
         beta: What every node has to begin with.
         tolerance: Stop when no score will grow by more than this share of itself.
         normalized: Scale the scores to a Euclidean norm of 1.
+        weighted: Walks count as much as the product of the edges' column ``weight``.
         options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``.
 
     Returns:
@@ -76,6 +82,7 @@ def katz(
 
     Raises:
         NotConvergedError: ``alpha`` is not below 1 / the largest eigenvalue, or hardly.
+        InvalidGraphError: weights that are negative, or not finite.
 
     Complexity:
         O(N + E) per superstep.
@@ -92,22 +99,28 @@ def katz(
     """
 
 
-@listed(program="eigenvector:Eigenvector", shown="largest")
+@listed(program="eigenvector:eigenvector_centrality", shown="largest")
 def eigenvector(
-    graph: GraphLike, *, tolerance: float = 1e-6, **options: Unpack[ProgramOptions]
+    graph: GraphLike,
+    *,
+    tolerance: float = 1e-6,
+    weighted: bool = False,
+    **options: Unpack[ProgramOptions],
 ) -> None:
     """Eigenvector centrality: a node is as important as those that point to it, together.
 
     Args:
         graph: An open graph, its path, or edges in memory.
         tolerance: Stop when scores moved by less than N times this in all.
+        weighted: Neighbors count as much as the edge's column ``weight``.
         options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``.
 
     Returns:
         ``value``: scores of Euclidean norm 1, none negative, float64.
 
     Raises:
-        InvalidGraphError: a directed graph with edges, but without a cycle: it has none.
+        InvalidGraphError: a directed graph with edges, but without a cycle: it has none;
+            weights that are negative, not finite, or add up to more than 1e150.
 
     Complexity:
         O(N + E) per superstep; more of them where the two largest eigenvalues are close.

@@ -11,6 +11,10 @@ from typing import Any
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
 from graphsys.engine.cycles import CYCLE_BYTES, has_cycle
+from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+
+_MOST_WEIGHT = 1e150
+"""Of all edges together: a score that is larger overflows when it is squared."""
 
 
 class Eigenvector(gs.VertexProgram):
@@ -62,3 +66,32 @@ class Eigenvector(gs.VertexProgram):
 
     def init(self, node: Any) -> Any:
         return 1.0 / self.num_nodes
+
+
+class WeightedEigenvector(Eigenvector):
+    """Scores where in-neighbors count as much as the weights of their edges."""
+
+    class Iterate(Eigenvector.Iterate):
+        """Add the in-neighbors' scores times the weights, and divide by the last norm."""
+
+        def message(self, src: Any, edge: Any) -> Any:
+            return src.score * edge.weight
+
+    phases = (Iterate, Eigenvector.Scale)
+
+    def start(self, graph: Any) -> None:
+        super().start(graph)
+        total = refuse_negative(graph, "eigenvector")
+        refuse_infinite(graph, "eigenvector")
+        if not total <= _MOST_WEIGHT:
+            raise InvalidGraphError(
+                f"eigenvector needs weights that add up to {_MOST_WEIGHT:g} at most, but "
+                f"they add up to {total:g}; scale the weights down, which changes no score"
+            )
+
+
+def eigenvector_centrality(
+    *, tolerance: float = 1e-6, weighted: bool = False
+) -> Eigenvector:
+    """Return the program with or without weights."""
+    return (WeightedEigenvector if weighted else Eigenvector)(tolerance=tolerance)

@@ -15,6 +15,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.engine import program as gs
+from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
 
 _MOST_GAIN = 1e100
 """A gain, in units of beta, that does not come down again before numbers overflow."""
@@ -84,6 +85,36 @@ class Katz(gs.VertexProgram):
                 raise ConfigError(f"{name} is {getattr(self, name)}, expected a number")
         if not self.tolerance > 0:
             raise ConfigError(f"tolerance is {self.tolerance}, expected a number > 0")
+
+
+class WeightedKatz(Katz):
+    """Scores of walks that count as much as the product of their edges' weights."""
+
+    class Iterate(Katz.Iterate):
+        """Add what the in-neighbors have, times the weights."""
+
+        def message(self, src: Any, edge: Any) -> Any:
+            return src.score * edge.weight
+
+    phases = (Iterate, Katz.Scale)
+
+    def start(self, graph: Any) -> None:
+        super().start(graph)
+        refuse_negative(graph, "katz")
+        refuse_infinite(graph, "katz")
+
+
+def katz_centrality(
+    *,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    tolerance: float = 1e-9,
+    normalized: bool = True,
+    weighted: bool = False,
+) -> Katz:
+    """Return the program with or without weights."""
+    made = WeightedKatz if weighted else Katz
+    return made(alpha=alpha, beta=beta, tolerance=tolerance, normalized=normalized)
 
 
 def _remedy(program: Any) -> str:
