@@ -77,6 +77,11 @@ class WeightedEigenvector(Eigenvector):
         def message(self, src: Any, edge: Any) -> Any:
             return src.score * edge.weight
 
+        def until(self, totals: Any) -> bool:
+            # scores are as large as the eigenvalue until they are divided by their norm
+            norm = math.sqrt(totals["squares"])
+            return bool(totals["change"] <= self.num_nodes * self.tolerance * norm)
+
     phases = (Iterate, Eigenvector.Scale)
 
     def start(self, graph: Any) -> None:
