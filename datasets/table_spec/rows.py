@@ -216,6 +216,7 @@ class Table:
             separator=separator,
             has_comments=is_plain,
             has_quotes=has_quotes,
+            has_texts=True,
         )
         if (err := no_text(self.file, lines[0])) is not None:
             raise err
@@ -249,7 +250,11 @@ class Table:
         if base_name(self.file.path)[1] == ".csv":
             return ord(",")
         lines = first_lines(
-            self.file, skip=self.card.skip, separator=BLANKS, has_comments=False
+            self.file,
+            skip=self.card.skip,
+            separator=BLANKS,
+            has_comments=False,
+            has_texts=True,
         )
         return ord("\t") if b"\t" in lines[0].text else BLANKS
 

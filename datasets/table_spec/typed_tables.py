@@ -211,7 +211,12 @@ class _Looks:
             return card, list(read.schema.names), file.name
         mark = separator_of(file, self._options)
         lines = first_lines(
-            file, skip=0, separator=mark, has_comments=False, has_quotes=True
+            file,
+            skip=0,
+            separator=mark,
+            has_comments=False,
+            has_quotes=True,
+            has_texts=True,
         )
         header = [field.decode("utf-8", "replace") for field in lines[0].fields]
         is_blank = mark in (BLANKS, ord(" "))
@@ -281,6 +286,7 @@ class _Looks:
                 separator=BLANKS if card["separator"] == " " else ord(card["separator"]),
                 has_comments=False,
                 has_quotes=True,
+                has_texts=True,
             )[1:]
             numeric = [n for n in others if _is_numbers(lines, list(header).index(n))]
         if numeric:

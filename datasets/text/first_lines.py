@@ -36,8 +36,18 @@ def first_lines(
     has_comments: bool = True,
     has_quotes: bool = False,
     num_columns: int = 2,
+    has_texts: bool = False,
 ) -> list[DataLine]:
     """Return up to SAMPLE_LINES of the first data lines of a file.
+
+    Args:
+        file: The file.
+        skip: Lines to skip first.
+        separator: What separates columns.
+        has_comments: Whether lines of comments are left out.
+        has_quotes: Whether fields may be quoted.
+        num_columns: How many columns there are at least.
+        has_texts: Whether columns may be texts, in which bytes 0 are data and no fault.
 
     Raises:
         InputError: there is none, or the file is of another kind.
@@ -45,7 +55,7 @@ def first_lines(
     size = 1 << 18
     while True:
         head = read_head(file, size)
-        refuse_foreign(file.name, head)
+        refuse_foreign(file.name, head, has_texts=has_texts)
         lines = head.split(b"\n")
         is_whole = len(head) < size - 3
         found = []

@@ -66,22 +66,24 @@ _PATTERNS: Final = (
     ),
     (rb"@\w+\{[^,\n]*,\s*\n", "a bibliography of BibTeX", "write its references as CSV"),
 )
+_ZEROS: Final = "bytes 0 in text", "remove them, tr -d '\\000' < FILE > NEW"
 _UTF16: Final = 8
 """Letters that have a zero byte beside each before the text is UTF-16 without its mark."""
 
 
-def refuse_foreign(name: str, head: bytes) -> None:
+def refuse_foreign(name: str, head: bytes, *, has_texts: bool = False) -> None:
     """Refuse a file whose beginning shows that it holds no lines of columns.
 
     Args:
         name: The file, for the message.
         head: Its first bytes, decompressed, without a byte order mark.
+        has_texts: Whether bytes 0 in text are let pass, which names in real tables have.
 
     Raises:
         InputError: it is of another kind; names the kind and what leads on.
     """
     found = _kind(head)
-    if found is not None:
+    if found is not None and not (has_texts and found == _ZEROS):
         what, remedy = found
         raise InputError(f"{name}:1: found {what}, expected lines of columns; {remedy}")
 
@@ -175,5 +177,5 @@ def _wide(head: bytes) -> tuple[str, str] | None:
         return None
     is_text = all(letter.isprintable() or letter in "\x00\t\r\n" for letter in text)
     if text and is_text and text.count("\x00") * 4 < len(text):
-        return "bytes 0 in text", "remove them, tr -d '\\000' < FILE > NEW"
+        return _ZEROS
     return None
