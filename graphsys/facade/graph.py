@@ -358,7 +358,7 @@ class Graph(GraphReader):
 
     def plot(
         self,
-        values: Any = None,
+        values: object = None,
         *,
         names: bool | None = None,
         seed: int = 0,
