@@ -40,14 +40,14 @@ def stamp(command: str) -> dict[str, Any]:
     """Return what a row states of how, when and where it was measured, as of now.
 
     Args:
-        command: As it was typed.
+        command: As it was typed; folders of this machine are left out.
 
     Returns:
         ``command``, ``commit``, ``date``, ``hardware``, and ``load_average`` of the last
         minute.
     """
     return {
-        "command": command,
+        "command": _PLACE.sub(r"\1FOLDER", command),
         "commit": commit(),
         "date": datetime.now(tz=UTC).strftime("%Y-%m-%d"),
         "hardware": hardware_name(describe_machine()),
