@@ -36,6 +36,26 @@ def note_range(
         visits[number] += thread + 1
 
 
+@lean_jit
+def note_far_rows(thread: int, bounds: Any, counter: Any, base: int, visits: Any) -> None:
+    for row in claimed_rows(bounds, counter):
+        visits[row - base] += 1
+
+
+@lean_jit
+def note_far_words(thread: int, bounds: Any, counter: Any, base: int, visits: Any) -> None:
+    for word in claimed_words(bounds, counter):
+        visits[word - base] += 1
+
+
+@lean_jit
+def note_far_range(
+    thread: int, first: int, stop: int, block: int, counter: Any, base: int, visits: Any
+) -> None:
+    for number in claimed_range(first, stop, block, counter):
+        visits[number - base] += 1
+
+
 def counter() -> Any:
     return np.zeros(1, dtype=np.int64)
 
@@ -63,6 +83,33 @@ def test_numbers_of_a_range_are_visited_once(first: int, stop: int, block: int) 
     note_range(0, first, stop, block, counter(), visits)
     assert np.flatnonzero(visits == 1).tolist() == list(range(first, stop))
     assert visits.sum() == len(range(first, stop))
+
+
+@pytest.mark.parametrize("base", [2**31, 2**32, 2**40, 2**62])
+def test_rows_and_numbers_beyond_32_bits_are_visited_once(base: int) -> None:
+    """A thread that took them for 32 bits would visit others, or none; -3 crosses 2^31."""
+    visits = np.zeros(16, dtype=np.int64)
+    bounds = base - 3 + np.array([0, 2, 7, 7, 12])
+    note_far_rows(0, bounds, counter(), base - 3, visits)
+    assert visits.tolist() == [1] * 12 + [0] * 4
+    for block in (1, 5, 2**33):
+        visits[:] = 0
+        note_far_range(0, base - 3, base + 9, block, counter(), base - 3, visits)
+        assert visits.tolist() == [1] * 12 + [0] * 4
+    visits[:] = 0
+    # what others have claimed of a range that begins at 0
+    claimed = np.array([base - 3])
+    note_far_range(0, 0, base + 9, 5, claimed, base - 3, visits)
+    assert visits.tolist() == [1] * 12 + [0] * 4
+    assert claimed[0] == base + 17  # three blocks, and one beyond the end
+
+
+@pytest.mark.parametrize("word", [2**31 - 1, 2**32, 2**56])
+def test_words_beyond_32_bits_are_those_of_their_rows(word: int) -> None:
+    visits = np.zeros(6, dtype=np.int64)
+    bounds = 64 * word + np.array([0, 64, 64, 192, 260])
+    note_far_words(0, bounds, counter(), word, visits)
+    assert visits.tolist() == [1, 1, 1, 1, 1, 0]
 
 
 def test_threads_share_the_work_and_each_number_is_one_threads() -> None:
