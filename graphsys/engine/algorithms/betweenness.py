@@ -14,16 +14,15 @@ from graphsys.engine.algorithms.algorithm import (
     NativeOptions,
     listed,
 )
+from graphsys.engine.algorithms.distances import length_rows, length_search
 from graphsys.engine.algorithms.traversal import search
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms import betweenness as kernels
-from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN
 from graphsys.kernels.cpu.algorithms.weighted_betweenness import (
     OVERFLOWS,
-    LengthRows,
     SearchSpace,
     accumulate_by_length,
 )
@@ -180,23 +179,13 @@ def _accumulate_by_length(
             )
     shape = team.num_threads, out.num_nodes
     space = SearchSpace(
-        distance=np.empty(shape),
-        edges=np.zeros(shape, dtype=np.int64),
-        place=np.full(shape, UNSEEN, dtype=np.int64),
-        nodes=np.empty(shape, dtype=np.int64),
-        order=np.empty(shape, dtype=np.int64),
+        search=length_search(*shape),
         paths=np.empty(shape),
         shares=np.empty(shape),
         scores=np.zeros(shape),
         refused=np.zeros(team.num_threads, dtype=np.int64),
     )
-    rows = LengthRows(
-        out.begins,
-        out.ends,
-        out.indices,
-        out.begins_of("weight"),
-        out.columns["weight"],
-    )
+    rows = length_rows(out)
     team.run(accumulate_by_length, rows, sources, np.zeros(1, dtype=np.int64), space)
     if space.refused.any():
         what = "add up to more than float64 holds"

@@ -21,13 +21,8 @@ from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.algorithms.distances import (
-    LengthSearch,
-    sum_distances,
-    sum_lengths,
-)
-from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN
-from graphsys.kernels.cpu.algorithms.weighted_betweenness import LengthRows
+from graphsys.kernels.cpu.algorithms.distances import sum_distances, sum_lengths
+from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN, LengthRows, LengthSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +72,29 @@ def distance_sums(
     return DistanceSums(reached=reached, total=total, farthest=farthest, harmonic=harmonic)
 
 
+def length_rows(rows: Csr) -> LengthRows:
+    """Return rows as kernels take them, their column ``weight`` as lengths of edges."""
+    return LengthRows(
+        rows.begins,
+        rows.ends,
+        rows.indices,
+        rows.begins_of("weight"),
+        rows.columns["weight"],
+    )
+
+
+def length_search(num_threads: int, num_nodes: int) -> LengthSearch:
+    """Return what threads need for searches by length, before the first."""
+    shape = num_threads, num_nodes
+    return LengthSearch(
+        distance=np.empty(shape),
+        edges=np.zeros(shape, dtype=np.int64),
+        place=np.full(shape, UNSEEN, dtype=np.int64),
+        nodes=np.empty(shape, dtype=np.int64),
+        order=np.empty(shape, dtype=np.int64),
+    )
+
+
 def length_sums(
     rows: Csr, sources: npt.NDArray[Any], num_threads: int | None = None
 ) -> DistanceSums:
@@ -100,25 +118,12 @@ def length_sums(
     reached = np.zeros(len(sources), dtype=np.int64)
     total, farthest, harmonic = (np.zeros(len(sources)) for _ in range(3))
     with ThreadTeam(num_threads) as team:
-        shape = team.num_threads, rows.num_nodes
         team.run(
             sum_lengths,
-            LengthRows(
-                rows.begins,
-                rows.ends,
-                rows.indices,
-                rows.begins_of("weight"),
-                rows.columns["weight"],
-            ),
+            length_rows(rows),
             sources,
             np.zeros(1, dtype=np.int64),
-            LengthSearch(
-                distance=np.empty(shape),
-                edges=np.zeros(shape, dtype=np.int64),
-                place=np.full(shape, UNSEEN, dtype=np.int64),
-                nodes=np.empty(shape, dtype=np.int64),
-                order=np.empty(shape, dtype=np.int64),
-            ),
+            length_search(team.num_threads, rows.num_nodes),
             reached,
             total,
             farthest,

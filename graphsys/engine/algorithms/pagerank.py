@@ -56,6 +56,12 @@ def _pagerank(facts: Facts) -> Need:
     )
 
 
+class _Options(RunOptions, total=False):
+    """With what a follower gives: the scores to begin with, ``[N]``, whose sum is 1."""
+
+    start: npt.NDArray[np.float64]
+
+
 @listed(
     needs=_pagerank,
     program="pagerank:PageRank",
@@ -73,7 +79,7 @@ def pagerank(
     personalization: Mapping[Any, float] | None = None,
     weighted: bool = False,
     dtype: str = "float64",
-    **options: Unpack[RunOptions],
+    **options: Unpack[_Options],
 ) -> Result:
     """PageRank: the share of time that a random surfer spends at each node.
 
@@ -118,35 +124,6 @@ def pagerank(
         >>> scores.round(3).tolist()
         [0.464, 0.05, 0.486]
     """
-    topology = Topology.of(graph)
-    return pagerank_from(
-        None,
-        topology,
-        damping=damping,
-        tolerance=tolerance,
-        iterations=iterations,
-        max_supersteps=max_supersteps,
-        personalization=personalization,
-        weighted=weighted,
-        dtype=dtype,
-        num_threads=options.get("num_threads"),
-    )
-
-
-def pagerank_from(
-    start: npt.NDArray[np.float64] | None,
-    topology: Topology,
-    *,
-    damping: float = 0.85,
-    tolerance: float = 1e-6,
-    iterations: int | None = None,
-    max_supersteps: int = 1000,
-    personalization: Mapping[Any, float] | None = None,
-    weighted: bool = False,
-    dtype: str = "float64",
-    num_threads: int | None = None,
-) -> Result:
-    """Iterate from scores ``[N]`` that sum to 1, or from 1/N each."""
     began = time.perf_counter()
     require(0.0 <= damping <= 1.0, "damping", damping, "a number from 0 to 1")
     require(tolerance > 0.0, "tolerance", tolerance, "a number > 0")
@@ -154,9 +131,11 @@ def pagerank_from(
     require_count("max_supersteps", max_supersteps)
     if iterations is not None:
         require_count("iterations", iterations, least=0)
+    topology = Topology.of(graph)
     restart = _restart(topology, personalization)
     rows, weight, scale, degree = _shares(topology, weighted, np.dtype(dtype))
-    with ThreadTeam(num_threads) as team:
+    with ThreadTeam(options.get("num_threads")) as team:
+        start = options.get("start")
         iteration = _Iteration(rows, weight, team, scale, degree, restart, damping, start)
         limit = max_supersteps if iterations is None else iterations
         bar = tolerance if iterations is None else -1.0

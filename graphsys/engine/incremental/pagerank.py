@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.algorithms.pagerank import pagerank_from
+from graphsys.engine.algorithms.pagerank import pagerank as anew
 from graphsys.engine.last_result import AGAIN, LastResult
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -29,4 +29,4 @@ def pagerank(topology: Topology, *, last: LastResult, **options: Any) -> Result:
     total = known.sum()
     if total > 0:
         start[: len(known)] = known * (start[: len(known)].sum() / total)
-    return pagerank_from(start, topology, **options)
+    return anew.native(topology, start=start, **options)

@@ -4,7 +4,7 @@ Searches are serial and small; threads take different sources. For graphs where 
 searches of 64 sources overlap much, a shared (bit-parallel) search would be faster.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,13 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.algorithms.path_heap import (
     DONE,
     UNSEEN,
+    LengthRows,
+    LengthSearch,
     PathHeap,
+    length_of,
     rise,
     take_first,
 )
-from graphsys.kernels.cpu.algorithms.weighted_betweenness import LengthRows, length_of
 from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import jit, lean_jit
 
@@ -72,24 +74,6 @@ def sum_distances(
         total[place] = summed
         farthest[place] = level - 1
         harmonic[place] = inverse
-
-
-class LengthSearch(NamedTuple):
-    """What each thread takes for its searches by Dijkstra.
-
-    Attributes:
-        distance: Scratch ``[T, N]``.
-        edges: Zeros ``[T, N]``; lengths alone order the heap.
-        place: -1 everywhere ``[T, N]``; the same after.
-        nodes: Scratch ``[T, N]``.
-        order: Scratch ``[T, N]``.
-    """
-
-    distance: npt.NDArray[np.float64]
-    edges: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
-    nodes: npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64]
 
 
 @lean_jit

@@ -4,12 +4,12 @@ It knows where each node is in it, so that it holds every node once, and a short
 moves it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.jit import lean_jit
+from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 UNSEEN, DONE = -1, -2
 """Places of nodes that are not in the heap."""
@@ -29,6 +29,49 @@ class PathHeap(NamedTuple):
     edges: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int64]
+
+
+class LengthSearch(NamedTuple):
+    """What each thread takes for its searches by Dijkstra.
+
+    Attributes:
+        distance: Scratch ``[T, N]``.
+        edges: Zeros ``[T, N]``; lengths alone order the heap.
+        place: -1 everywhere ``[T, N]``; the same after.
+        nodes: Scratch ``[T, N]``.
+        order: Scratch ``[T, N]``.
+    """
+
+    distance: npt.NDArray[np.float64]
+    edges: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
+    nodes: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64]
+
+
+class LengthRows(NamedTuple):
+    """Rows of neighbors with the lengths of their edges.
+
+    Attributes:
+        begins: Where each row begins ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Neighbors ``[E]``.
+        weight_begins: Where each row begins in the lengths ``[N]``.
+        weight: Lengths ``[E]``.
+    """
+
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    weight_begins: npt.NDArray[Any]
+    weight: npt.NDArray[Any]
+
+
+@lean_inline_jit
+def length_of(rows: LengthRows, node: Any, entry: int) -> float:
+    """Return the length of an entry of a node's row."""
+    shift = np.int64(rows.weight_begins[node]) - np.int64(rows.begins[node])
+    return np.float64(rows.weight[entry + shift])
 
 
 @lean_jit

@@ -12,7 +12,10 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.algorithms.path_heap import (
     DONE,
     UNSEEN,
+    LengthRows,
+    LengthSearch,
     PathHeap,
+    length_of,
     rise,
     take_first,
 )
@@ -25,55 +28,22 @@ VANISHES, OVERFLOWS = 1, 2
 """What a thread tells of lengths that float64 cannot add up."""
 
 
-class LengthRows(NamedTuple):
-    """Rows of out-neighbors with lengths above 0.
-
-    Attributes:
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Neighbors ``[E]``.
-        weight_begins: Where each row begins in the lengths ``[N]``.
-        weight: Lengths ``[E]``.
-    """
-
-    begins: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
-    weight_begins: npt.NDArray[Any]
-    weight: npt.NDArray[Any]
-
-
 class SearchSpace(NamedTuple):
-    """What each thread takes for its searches.
+    """What each thread takes for its searches, and what it finds.
 
     Attributes:
-        distance: Scratch ``[T, N]``.
-        edges: Zeros ``[T, N]``; lengths alone order the heap.
-        place: -1 everywhere ``[T, N]``; the same after.
-        nodes: Scratch ``[T, N]``.
-        order: Scratch ``[T, N]``.
+        search: Of each thread.
         paths: Scratch ``[T, N]``.
         shares: Scratch ``[T, N]``.
         scores: Each thread's sums ``[T, N]``; updated.
         refused: Zeros ``[T]``; receives :data:`VANISHES` or :data:`OVERFLOWS`.
     """
 
-    distance: Floats
-    edges: Integers
-    place: Integers
-    nodes: Integers
-    order: Integers
+    search: LengthSearch
     paths: Floats
     shares: Floats
     scores: Floats
     refused: Integers
-
-
-@lean_inline_jit
-def length_of(rows: LengthRows, node: Any, entry: int) -> float:
-    """Return the length of an entry of a node's row."""
-    shift = np.int64(rows.weight_begins[node]) - np.int64(rows.begins[node])
-    return np.float64(rows.weight[entry + shift])
 
 
 @lean_inline_jit
@@ -97,13 +67,10 @@ def accumulate_by_length(
         sources: Sources ``[S]``.
         space: See there.
     """
-    distance, place, nodes = (
-        space.distance[thread],
-        space.place[thread],
-        space.nodes[thread],
-    )
-    heap = PathHeap(distance, space.edges[thread], place, nodes)
-    order, paths = space.order[thread], space.paths[thread]
+    search, paths = space.search, space.paths[thread]
+    distance, place = search.distance[thread], search.place[thread]
+    nodes, order = search.nodes[thread], search.order[thread]
+    heap = PathHeap(distance, search.edges[thread], place, nodes)
     shares, scores = space.shares[thread], space.scores[thread]
     for k in claimed_range(0, len(sources), 1, counter):
         source = sources[k]
