@@ -50,13 +50,17 @@ def sections_of(page: str) -> dict[str, Section]:
 
 
 def run_script(
-    script: str, programs: Path, cwd: Path, variables: Mapping[str, str] | None = None
+    script: str,
+    programs: Path | str,
+    cwd: Path,
+    variables: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
     """Run lines in a shell that ends at the first command that fails.
 
     Args:
         script: The lines.
-        programs: The folder of the installed programs, which come first.
+        programs: The folder of the installed programs, which come first; or several, as in
+            ``PATH``.
         cwd: Where.
         variables: More variables of the environment.
     """

@@ -12,14 +12,17 @@ import json
 import os
 import pkgutil
 import selectors
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -111,6 +114,66 @@ class WarmCommand:
         return int(self._server.stdout.readline())
 
 
+_CLIENT = """#!{python} -SI
+import json, os, socket, sys
+
+given = dict(os.environ)
+for name in {left_out!r}:
+    given.pop(name, None)
+if given != {environment!r}:
+    os.execv({command!r}, [{command!r}, *sys.argv[1:]])
+server = socket.socket(socket.AF_UNIX)
+server.connect({place!r})
+asked = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+socket.send_fds(server, [b"%12d" % len(asked)], [0, 1, 2])
+server.sendall(asked)
+sys.exit(int(server.recv(12) or 1))
+"""
+"""The program of a shell: it hands over its words, folder, variables and files."""
+OF_SHELLS = (*OF_THE_TEST, "PATH", "PWD", "OLDPWD", "SHLVL", "_", "DATA")
+"""Variables in which a shell of pages differs from us, and that no library looks at."""
+
+
+class WarmPrograms:
+    """Programs for a shell, of which ``graphsys`` runs in forks of one process.
+
+    Args:
+        programs: The folder of an environment's programs. Its ``graphsys`` is called where
+            a variable differs that libraries may look at.
+        folder: Where ours goes; a new one, with a short name.
+
+    Attributes:
+        path: What goes first in ``PATH``.
+    """
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._folder, self.path = folder, f"{folder}:{programs}"
+        client, place = folder / "graphsys", folder / "asked"
+        known = {n: v for n, v in os.environ.items() if n not in OF_SHELLS}
+        text = {
+            "python": sys.executable,
+            "left_out": OF_SHELLS,
+            "environment": known,
+            "command": str(programs / "graphsys"),
+            "place": str(place),
+        }
+        client.write_text(_CLIENT.format(**text))
+        client.chmod(0o755)
+        command = [programs / "python", "-P", __file__, place]
+        self._server = subprocess.Popen(command, cwd="/")
+        end = time.monotonic() + 120
+        while not place.exists():
+            assert self._server.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """End the process."""
+        self._server.terminate()
+        self._server.wait(30)
+        shutil.rmtree(self._folder)
+
+
 def _environment() -> dict[str, str]:
     left_out = (*OF_THE_TEST, *_of_ray())
     return {name: value for name, value in os.environ.items() if name not in left_out}
@@ -132,6 +195,33 @@ def serve() -> None:
         os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
+def serve_shells(place: str) -> None:
+    """Fork for every call of a client that connects; each is told its exit code."""
+    _import_all(graphsys)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(place + ".new")
+    server.listen()
+    os.rename(place + ".new", place)  # now others find it, who need not try again
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children
+    while True:
+        client, _ = server.accept()
+        if os.fork():
+            client.close()
+            continue
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        server.close()
+        begin, files, _, _ = socket.recv_fds(client, 12, 3)
+        with client.makefile("rb") as reader:
+            arguments, cwd, variables = json.loads(reader.read(int(begin)))
+        os.environ.clear()
+        os.environ.update(variables)
+        _end(arguments, cwd, files, partial(_tell, client))
+
+
+def _tell(client: socket.socket, code: int) -> None:
+    client.sendall(b"%d" % code)
+
+
 def _import_all(package: ModuleType) -> None:
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         if found.name.rpartition(".")[2] in NOT_IMPORTED:
@@ -145,14 +235,23 @@ def _be_the_command(
     arguments: list[str], cwd: str, texts: list[str], of_ray: dict[str, str]
 ) -> None:
     """Be the child: never returns."""
+    for name in _of_ray().keys() - of_ray.keys():
+        del os.environ[name]
+    os.environ.update(of_ray)
+    files = []
+    for descriptor, name in enumerate([os.devnull, *texts]):
+        flags = os.O_WRONLY | os.O_CREAT if descriptor else os.O_RDONLY
+        files.append(os.open(name, flags))
+    _end(arguments, cwd, files, lambda _: None)
+
+
+def _end(
+    arguments: list[str], cwd: str, files: Sequence[int], tell: Callable[[int], None]
+) -> None:
+    """Run the command with files for stdin, stdout and stderr, tell its code, and exit."""
     code = 1
     try:
-        for name in _of_ray().keys() - of_ray.keys():
-            del os.environ[name]
-        os.environ.update(of_ray)
-        for descriptor, name in enumerate([os.devnull, *texts]):
-            flags = os.O_WRONLY | os.O_CREAT if descriptor else os.O_RDONLY
-            opened = os.open(name, flags)
+        for descriptor, opened in enumerate(files):
             os.dup2(opened, descriptor)
             os.close(opened)
         sys.stdin, sys.stdout, sys.stderr = (
@@ -174,8 +273,13 @@ def _be_the_command(
             atexit._run_exitfuncs()
             sys.stdout.flush()
             sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            tell(code)
         os._exit(code)
 
 
 if __name__ == "__main__":
-    serve()
+    if len(sys.argv) > 1:
+        serve_shells(sys.argv[1])
+    else:
+        serve()

@@ -1,12 +1,16 @@
 """A graph and a run that several end-to-end tests look at, made once by the command."""
 
 import json
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Run
+from tests.warm_command import WarmPrograms
 from tests.wheel_environment import build_wheel, make_environment
 
 TRIANGLES = "".join(
@@ -73,3 +77,23 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def base_programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the programs of an environment with the wheel and no extra."""
     return make_environment(tmp_path_factory.mktemp("base") / "environment", wheel)
+
+
+@pytest.fixture(scope="session")
+def warm_base_programs(base_programs: Path) -> Iterator[str]:
+    """Return the same programs, ``graphsys`` in forks of a process with its imports.
+
+    For pages of many commands; README.md's are called as users call them.
+    """
+    warm = WarmPrograms(base_programs, Path(tempfile.mkdtemp(prefix="gs-warm-")))
+    yield warm.path
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def warm_programs() -> Iterator[str]:
+    """Return the programs of this environment in the same way."""
+    programs = Path(sys.executable).parent
+    warm = WarmPrograms(programs, Path(tempfile.mkdtemp(prefix="gs-warm-")))
+    yield warm.path
+    warm.close()

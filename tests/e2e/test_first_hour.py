@@ -26,10 +26,10 @@ def test_the_page_has_blocks_and_the_front_page_leads_to_them() -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_works_as_it_stands(
-    name: str, tmp_path: Path, base_programs: Path, shared_data: Path
+    name: str, tmp_path: Path, warm_base_programs: str, shared_data: Path
 ) -> None:
     variables = {"DATA": str(shared_data)}
-    done = run_script(SECTIONS[name].script(), base_programs, tmp_path, variables)
+    done = run_script(SECTIONS[name].script(), warm_base_programs, tmp_path, variables)
     assert done.returncode == 0, done.stderr
 
 

@@ -47,12 +47,20 @@ def test_every_task_of_the_index_has_a_page() -> None:
 
 
 @pytest.mark.parametrize("page", [name for name in HOW_TO if name != "index"])
-def test_a_how_to_page_runs(page: str, tmp_path: Path) -> None:
+def test_a_how_to_page_runs(page: str, tmp_path: Path, warm_programs: str) -> None:
     text = (PAGES / "howto" / f"{page}.md").read_text()
     blocks = tuple(it for it in FENCED.findall(text) if it[0] in ("sh", "python"))
     assert blocks
-    done = run_script(Section(page, blocks, text).script(), PROGRAMS, tmp_path)
+    done = run_script(Section(page, blocks, text).script(), warm_programs, tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_command_that_fails_ends_a_page(tmp_path: Path, warm_programs: str) -> None:
+    script = "graphsys info nowhere > out\necho after\n"
+    done = run_script(script, warm_programs, tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: nowhere ")
+    assert "after" not in done.stdout
 
 
 def run_side(page: str, side: str, folder: Path) -> dict[str, Any]:

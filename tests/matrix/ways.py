@@ -13,9 +13,10 @@ from tests.matrix.stores import LAYOUTS
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 PLACES: Final = [
-    (layout, 1 + place % 2) for place, layout in enumerate([*LAYOUTS, *LAYOUTS][:7])
+    *((layout, 1 + place % 2) for place, layout in enumerate(LAYOUTS)),
+    ("appended and deleted", 2),
 ]
-"""Layouts, most of them with one thread and with two."""
+"""Every layout, with one thread or with two; that of the most parts with either."""
 IMPLEMENTATIONS: Final = ("native", "program")
 
 
