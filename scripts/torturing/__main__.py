@@ -18,6 +18,9 @@ from torturing.judge import FAULTS, Verdict
 from torturing.world import World, quiet_environment
 
 ATTACKS: Final = ("kills", "damage", "names", "archives", "disk", "limits")
+OF_SCENES: Final = ("kills", "cluster", "billion")
+"""Attacks one of whose scenes may be chosen. The last two take minutes a case and make
+their own graphs: they are done only when asked for."""
 _SHARES: Final = {"kills": 0.22, "damage": 0.62}
 _SHARE: Final = 0.04  # of each of the others
 _SLICE_S: Final = 30.0
@@ -34,7 +37,8 @@ def main() -> int:
         (Path(name) / "here").mkdir()
         os.chdir(Path(name) / "here")  # what is named without a folder goes there
         began = time.monotonic()
-        world.build(has_answers=not options.scene)
+        if set(options.only) & set(ATTACKS):
+            world.build(has_answers=not options.scene)
         print(f"the world is built in {time.monotonic() - began:.0f} s", file=sys.stderr)
         if options.case:
             attack, _, number = options.case.partition(":")
@@ -60,9 +64,18 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60, help="how long (60)")
     parser.add_argument("--cases", type=int, help="so many of each attack, instead")
-    parser.add_argument("--scene", action="append", help="of kills; repeatable; all")
+    parser.add_argument(
+        "--scene", action="append", default=[], help="of kills; repeatable; all"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the cases (0)")
-    parser.add_argument("--only", action="append", choices=ATTACKS, help="repeatable; all")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=(*ATTACKS, *OF_SCENES[1:]),
+        help=f"repeatable; {', '.join(ATTACKS)}",
+    )
+    parser.add_argument("--scale", type=int, default=20, help="of billion's graph (20)")
+    parser.add_argument("--memory", default="600MB", help="of billion's commands (600MB)")
     parser.add_argument(
         "--state",
         type=Path,
@@ -77,6 +90,15 @@ def parse() -> argparse.Namespace:
         "--save", action="store_true", help="write a file into bench/results"
     )
     options = parser.parse_args()
+    scenes = {attack: module_of(attack).scene_names() for attack in OF_SCENES}
+    known = [name for names in scenes.values() for name in names]
+    for name in options.scene:
+        if name not in known:
+            parser.error(f"--scene: there is no {name!r}, but {', '.join(known)}")
+    chosen = [it for it, names in scenes.items() if {*names} & {*options.scene}]
+    options.only = options.only or chosen or list(ATTACKS)
+    if options.case:
+        options.only = [options.case.partition(":")[0]]
     if options.state:
         options.state = options.state.resolve()
     if options.save:
@@ -98,7 +120,7 @@ def attack_for(
     world: World, state: dict[str, Any], row: dict[str, Any], options: argparse.Namespace
 ) -> None:
     """Take turns between attacks, so long that each has its share of the time."""
-    chosen = options.only or (["kills"] if options.scene else list(ATTACKS))
+    chosen = options.only
     end = time.monotonic() + 60 * options.minutes
     spent = dict.fromkeys(chosen, 0.0)
     first = {name: state["next"].get(name, 0) for name in chosen}
@@ -148,15 +170,25 @@ def attempt(
     is_told: bool = False,
 ) -> Verdict:
     """Try one case, from a whole world."""
-    world.restore()
+    if attack in ATTACKS:
+        world.restore()
     verdict = Verdict()
     draw = random.Random(f"{options.seed}/{attack}/{number}")
-    only = {"only": options.scene} if options.scene else {}
-    module = importlib.import_module(f"torturing.{attack}")
-    what = module.case(world, draw, verdict, **only)
+    module = module_of(attack)
+    how: dict[str, Any] = {}
+    if attack in OF_SCENES:
+        how["only"] = [it for it in module.scene_names() if it in options.scene]
+    if attack == "billion":
+        how |= {"scale": options.scale, "memory": options.memory}
+    what = module.case(world, draw, verdict, **how)
     if is_told:
         print(what, verdict.counts, *verdict.faults, sep="\n")
     return verdict
+
+
+def module_of(attack: str) -> Any:
+    """Return the module of an attack."""
+    return importlib.import_module(f"torturing.{attack}")
 
 
 def command_of(arguments: list[str]) -> str:

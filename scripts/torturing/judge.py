@@ -57,6 +57,18 @@ class Verdict:
         self.faults.append((kind, " ".join(what.split())[:1500]))
 
 
+class FaultError(Exception):
+    """Ends a case whose commands did what they may not do.
+
+    Attributes:
+        kind: One of :data:`FAULTS`.
+    """
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(what)
+        self.kind = kind
+
+
 def ending(outcome: Outcome) -> str | None:
     """Return what is wrong with how a command ended, or None.
 

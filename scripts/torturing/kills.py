@@ -137,6 +137,11 @@ def scenes() -> list[Scene]:
     ]
 
 
+def scene_names() -> list[str]:
+    """Return the names of all scenes."""
+    return [scene.name for scene in scenes()]
+
+
 class Killer:
     """Ends this process at its n-th change of a file system, or only counts them."""
 

@@ -104,6 +104,7 @@ def installed(
     *,
     environment: dict[str, str] | None = None,
     prefix: Sequence[str] = (),
+    limit_s: float = 3 * LIMIT_S,
 ) -> Outcome:
     """Run the installed command in a process of its own.
 
@@ -111,6 +112,7 @@ def installed(
         arguments: The command line, without the program.
         environment: Variables to add.
         prefix: A command that runs it, as ``unshare`` does.
+        limit_s: End it then: it hangs.
     """
     program = str(Path(sys.executable).parent / "graphsys")
     began = time.monotonic()
@@ -119,12 +121,12 @@ def installed(
             [*prefix, program, *arguments],
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=3 * LIMIT_S,
+            timeout=limit_s,
             env={**os.environ, **(environment or {})},
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Outcome(tuple(arguments), -signal.SIGKILL, "", "", 3 * LIMIT_S, True)
+        return Outcome(tuple(arguments), -signal.SIGKILL, "", "", limit_s, True)
     texts = [text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)]
     seconds = time.monotonic() - began
     return Outcome(tuple(arguments), done.returncode, texts[0], texts[1], seconds)

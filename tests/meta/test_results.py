@@ -40,8 +40,6 @@ SAVERS = {
     "cuda_registers": (),
     "first_hour": ("--data", ".", "--save"),
     "fuzz_readers": (),
-    "kill_billion": ("--save",),
-    "kill_cluster": ("--save",),
     "memory_rule": ("--save",),
     "mutation": ("--save",),
     "networkx_suite": ("--save",),
