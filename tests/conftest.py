@@ -27,6 +27,10 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != RO
 # of another process may read half-written
 os.environ.setdefault("DGLBACKEND", "pytorch")
 
+# torch's threads wait for each other by spinning; where processes share cores, the one that
+# is waited for is not running, and a tiny step takes a hundred times as long
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 settings.register_profile(
     "default",
     deadline=None,

@@ -85,9 +85,10 @@ class Callback:
     """Is called while a training runs: override what you need.
 
     Callbacks are called in the order in which they are given, on the thread that trains;
-    where several processes train, in the first alone. They are not part of a run: a resume
-    has those that it is given. What one raises ends the training, and the last checkpoint
-    stays.
+    where several processes train, in the first alone. On a cluster, networks call copies
+    in the first worker; embeddings, whose workers train buckets alone, call them in the
+    process that asked. They are not part of a run: a resume has those that it is given.
+    What one raises ends the training, and the last checkpoint stays.
     """
 
     def on_train_start(self, training: Training) -> None:

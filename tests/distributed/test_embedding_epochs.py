@@ -238,6 +238,51 @@ def test_evaluations_and_checkpoints_follow_epochs(graph: Path, tmp_path: Path) 
     assert warm.metrics["drift"]
 
 
+class Listener(embedding.Callback):
+    """Notes what it is told, and ends a training in its second epoch."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.num_edges = 0
+
+    def on_train_start(self, training: embedding.Training) -> None:
+        self.calls.append("start")
+
+    def on_step_end(self, training: embedding.Training, step: embedding.Step) -> None:
+        assert step.is_last or step.loss > 0 or not step.num_edges
+        self.num_edges += step.num_edges
+        if training.epoch == 1 and step.num_edges:
+            training.stop()
+
+    def on_evaluation(self, training: embedding.Training, metrics: Any) -> None:
+        assert 0 <= metrics["test_mrr"] <= 1
+        self.calls.append("evaluation")
+
+    def on_epoch_end(self, training: embedding.Training) -> None:
+        self.calls.append(f"epoch {training.epoch}")
+
+    def on_checkpoint(self, training: embedding.Training) -> None:
+        assert training.path is not None
+        assert read_state(training.path).files
+
+    def on_train_end(self, training: embedding.Training) -> None:
+        self.calls.append("end")
+
+
+def test_callbacks_see_a_training_and_end_it_after_an_epoch(
+    graph: Path, tmp_path: Path
+) -> None:
+    run, listener = tmp_path / "run", Listener()
+    config = EmbeddingConfig(**SETTINGS, eval_every=1, eval_split="test", eval_fraction=0.1)
+    report = train_embedding(graph, config, run, cluster=TWO, callbacks=[listener])
+    seen = [it for k in (1, 2) for it in ("evaluation", f"epoch {k}")]
+    assert listener.calls == ["start", *seen, "end"]
+    assert listener.num_edges == read_state(run).num_edges > NUM_EDGES
+    assert (report.epochs, read_state(run).is_complete) == (2, True)
+    again = train_embedding(graph, config, run, cluster=TWO, resume=True)
+    assert again.epochs == 3
+
+
 def test_a_lost_server_has_all_begin_again_from_the_last_checkpoint(
     graph: Path, tmp_path: Path
 ) -> None:

@@ -158,18 +158,27 @@ def test_workers_share_out_whole_graphs(tmp_path: Path, model: str) -> None:
 def test_workers_that_share_the_moments_leave_the_same_weights(
     cora: Path, tmp_path: Path
 ) -> None:
-    config = GnnConfig(**SETTINGS | {"epochs": 2})
+    config, told = GnnConfig(**SETTINGS | {"epochs": 2}), tmp_path / "told"
     moments = []
+
+    class Listener(gnn.Callback):  # of this function, so that workers need no file of it
+        def on_epoch_end(self, training: gnn.Training) -> None:
+            with told.open("a") as lines:
+                lines.write(f"{os.getpid()} {training.epoch}\n")
+
     for name in ("none", "optimizer"):
         run = tmp_path / name
         shared = replace(config, sharding="optimizer") if name == "optimizer" else config
-        report = train_gnn(cora, shared, run, cluster=TWO)
+        report = train_gnn(cora, shared, run, cluster=TWO, callbacks=[Listener()])
         moments.append(max(it["optimizer_bytes"] for it in report.metrics["per_worker"]))
     whole, own = (
         gnn.open_run(tmp_path / name).context.network.state_dict()
         for name in ("none", "optimizer")
     )
     assert all(torch.equal(whole[name], own[name]) for name in whole)
+    lines = [line.split() for line in told.read_text().splitlines()]
+    assert [epoch for _, epoch in lines] == ["1", "2"] * 2  # by one worker
+    assert str(os.getpid()) not in {pid for pid, _ in lines}
     assert moments[1] == pytest.approx(moments[0] / 2, rel=0.1)
     alone = train_gnn(cora, config, tmp_path / "p", cluster=TWO, dry_run=True).metrics
     plan = train_gnn(cora, shared, tmp_path / "p", cluster=TWO, dry_run=True).metrics

@@ -25,7 +25,7 @@ from graphsys.embedding.data.schedule import BucketSchedule, BucketTask
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.trainer import EmbeddingLoop
 from graphsys.embedding.training_log import TrainingLog
-from graphsys.training.callbacks import Step
+from graphsys.training.callbacks import Callback, Step
 
 SUMMED = ("bytes_read", "bytes_written")
 LONGEST = ("io_seconds", "compute_seconds", "waiting_seconds")
@@ -40,6 +40,7 @@ class ClusterTrainer(EmbeddingLoop):
         work: What workers are told.
         num_workers: How many workers.
         budget: How often something may be started again.
+        callbacks: Called here, where nothing is trained, while workers train.
 
     Attributes:
         figures: What workers did since the last start of all.
@@ -53,8 +54,9 @@ class ClusterTrainer(EmbeddingLoop):
         work: EmbeddingWork,
         num_workers: int,
         budget: RestartBudget,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
-        super().__init__(context, (), log)
+        super().__init__(context, callbacks, log)
         self._log: TrainingLog = log
         self._budget = budget
         self.figures: dict[str, Any] = {}
@@ -110,7 +112,7 @@ class ClusterTrainer(EmbeddingLoop):
 
     def train_steps(self, progress: Progress) -> Generator[Step]:
         """Have workers train the units of the current epoch that are left."""
-        state, told = self.state, 0
+        state, told, told_loss = self.state, 0, 0.0
         progress.stage(f"epoch {state.epoch + 1}", self._edges, "edges")
         units, self._done = self._units(state.epoch), set(range(state.unit))
         self._num_units = len(units)
@@ -118,12 +120,16 @@ class ClusterTrainer(EmbeddingLoop):
         for num_edges, loss in self._pool.train_epoch(state.epoch, units, self._done):
             if num_edges > told:
                 progress.advance(num_edges - told, loss=loss / num_edges)
-                told = num_edges
-            yield self._step(num_edges, loss, is_last=False)
+            yield self._step(num_edges - told, loss - told_loss, is_last=False)
+            told, told_loss = num_edges, loss
         self._count(self._pool.outcome()[0])
         state.seconds += time.monotonic() - self._clock_s
         self._num_units = 0
-        yield self._step(state.epoch_edges, state.loss_sum, is_last=True)
+        yield self._step(0, 0.0, is_last=True)  # all were told
+
+    def is_stopping(self, *, within_epoch: bool = False) -> bool:
+        """Return whether a callback wants an end: after the epoch, which workers share."""
+        return super().is_stopping() and not within_epoch
 
     def pause(self) -> None:
         """Make a checkpoint in an epoch if there is anything new, and more to come."""

@@ -1,6 +1,7 @@
 """Embeddings trained on a cluster: what goes with it; again from the last checkpoint."""
 
 import os
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,7 @@ from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import writing
+from graphsys.training.callbacks import Callback
 from graphsys.training.checkpoint import require_disk
 from graphsys.training.report import report_of
 
@@ -60,6 +62,7 @@ def train_embedding(
     memory: int | str | None = None,
     device: str = "cpu",
     through: str = "",
+    callbacks: Sequence[Callback] = (),
     progress: Progress = SILENT,
 ) -> ClusterTrainReport:
     """Train embeddings on a cluster and leave the run that one machine leaves.
@@ -85,6 +88,9 @@ def train_embedding(
         through: Folder on an object store (``s3://...``) through which files travel
             between machines that do not see ``out``; what is left there at the end, the
             run's files among it, is the caller's to use or to remove.
+        callbacks: Called in this process, in this order; a step is what workers gave back
+            since the last, without ``work``. Where a server is lost, they see the training
+            start again from its last checkpoint.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -114,7 +120,7 @@ def train_embedding(
         is_local = cluster.local_workers > 0
         threads = config.threads or threads_per_worker(workers, is_local=is_local)
         told = replace(config, threads=threads)
-        trained = _Trained(context, out, workers, told, through)
+        trained = _Trained(context, out, workers, told, through, callbacks)
         try:
             trained.train(progress, resume=resume, overwrite=overwrite)
         finally:
@@ -138,9 +144,11 @@ class _Trained:
         workers: int,
         config: EmbeddingConfig,
         through: str,
+        callbacks: Sequence[Callback],
     ) -> None:
         self._context, self._out, self._workers = context, out, workers
         self._config, self._through = config, through  # of a worker
+        self._callbacks = callbacks
         self.state = context.state
         self.budget = RestartBudget("go on with --resume")
         self.figures: dict[str, Any] = {}
@@ -199,6 +207,7 @@ class _Trained:
                 work=work,
                 num_workers=self._workers,
                 budget=self.budget,
+                callbacks=self._callbacks,
             )
             try:
                 trainer.run(progress)

@@ -36,6 +36,7 @@ from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import is_staged
+from graphsys.training.callbacks import Callback
 from graphsys.training.report import TrainReport
 
 _TOLD_S = 10.0
@@ -54,6 +55,7 @@ def train_gnn(
     memory: int | str | None = None,
     device: str = "cpu",
     through: str = "",
+    callbacks: Sequence[Callback] = (),
     progress: Progress = SILENT,
 ) -> ClusterTrainReport:
     """Train a graph neural network on a cluster and leave the run that one machine leaves.
@@ -76,6 +78,9 @@ def train_gnn(
         through: Folder on an object store (``s3://...``) through which files travel
             between machines that do not see ``out``; what is left there at the end, the
             run's files among it, is the caller's to use or to remove.
+        callbacks: Called in the process of the first worker, in this order. Ray takes
+            copies of them there, by cloudpickle: what they keep, they keep there, and may
+            tell by files. After workers are lost, new copies see the training start again.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -120,6 +125,7 @@ def train_gnn(
             local_workers=cluster.local_workers,
             through=through,
             is_profiled=is_recording(),
+            callbacks=tuple(callbacks),
         )
         files = RunFiles.of_driver(out, through)
         if through and resume:

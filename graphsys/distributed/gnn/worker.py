@@ -31,6 +31,7 @@ from graphsys.sampling.features import DenseFeatures, FeatureTable
 from graphsys.sampling.multi_hop import HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
 from graphsys.storage.reader import GraphReader
+from graphsys.training.callbacks import Callback
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -243,6 +244,7 @@ class GnnWork:
         local_workers: How many on this machine; 0: each has one processor.
         through: Location on an object store by which files of the run travel, or "".
         is_profiled: Whether workers record themselves.
+        callbacks: Called by the first worker.
     """
 
     graph: str
@@ -254,6 +256,7 @@ class GnnWork:
     local_workers: int
     through: str = ""
     is_profiled: bool = False
+    callbacks: tuple[Callback, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,6 +354,7 @@ class GnnWorker:
                     files.path,
                     resume=work.resume,
                     overwrite=work.overwrite,
+                    callbacks=work.callbacks,
                     progress=self._events,
                     owners=owned,
                     on_commit=files.publish,
