@@ -136,137 +136,101 @@ def _series(
 def _launches(report: Report, metrics: Mapping[str, Any]) -> dict[str, Any]:
     count = _known(metrics.get("kernel_invocations"))
     work = _known(metrics.get("work_per_invocation"))
-    unit = "edges"
-    found = {
-        "label": "Kernel invocations",
-        "value": "\u2013" if count is None else number_text(count),
-        "unit": "",
-        "about": f"{_short(work)} {unit} each" if work is not None else "",
-        "chart": Markup(""),
-        "axis": "",
-    }
+    about = f"{_short(work)} edges each" if work is not None else "work not counted"
     if work is None:
-        reason = (metrics.get("work_per_invocation") or {}).get("reason")
-        found["about"] = reason or "work not counted"
+        about = (metrics.get("work_per_invocation") or {}).get("reason") or about
     values = [
         None if step["edges"] is None else step["edges"] / max(step["kernels"], 1)
         for step in report["supersteps"]
     ]
+    kernels = [row for row in report["operators"] if row["kind"] == "kernel"][:MAX_BARS]
+    drawn: tuple[Markup, str] | None = None
     if any(values):
-        bars, axis = _series(report, values)
-        found["chart"] = charts.small_bars(bars, "work", "edges each")
-        found["axis"] = f"{unit} each; {axis}"
-    else:
-        calls = [
-            (row["name"], row["calls"])
-            for row in report["operators"]
-            if row["kind"] == "kernel"
-        ][:MAX_BARS]
-        if calls:
-            found["chart"] = charts.small_bars(
-                [float(it) for _, it in calls], "work", "calls", [name for name, _ in calls]
-            )
-            found["axis"] = f"calls of each of {len(calls)} kernels"
-            if len(calls) == 1:
-                found["axis"] = f"calls of {calls[0][0]}"
-    return found
+        drawn = _by_step(report, values, "edges each", "edges each")
+    elif kernels:
+        names = [row["name"] for row in kernels]
+        calls = [float(row["calls"]) for row in kernels]
+        chart = charts.small_bars(calls, "work", "calls", names)
+        of = names[0] if len(names) == 1 else f"each of {len(names)} kernels"
+        drawn = chart, f"calls of {of}"
+    text = None if count is None else number_text(count)
+    return _number("Kernel invocations", text, "", about, drawn)
 
 
 def _lanes(report: Report, metrics: Mapping[str, Any]) -> dict[str, Any]:
     name, metric = _measured_first(metrics, "lane_utilization")
-    value, gpu = _known(metric), report["gpu"]
-    found = {
-        "label": "Lanes at work",
-        "value": "\u2013" if value is None else f"{100 * value:.0f}",
-        "unit": "" if value is None else "%",
-        "about": _about(metric, gpu, "of a warp's 32"),
-        "chart": Markup(""),
-        "axis": "",
-    }
-    values = [step["lane_utilization"] for step in report["supersteps"]]
-    if name == "lane_utilization" and any(it is not None for it in values):
-        bars, axis = _series(report, values)
-        found["chart"] = charts.small_bars(bars, "work", "lanes at work", most=1.0)
-        found["axis"] = f"0 to 100 %; {axis}"
-        return found
-    histogram = _histogram(report, name)
-    if sum(histogram[1:]):
-        found["chart"] = charts.small_bars(
-            [float(it) for it in histogram[1:]],
-            "work",
-            "steps",
-            [f"{k} lanes" for k in range(1, 33)],
-        )
-        found["axis"] = "steps with 1 to 32 lanes at work"
-    return found
+    value = _known(metric)
+    drawn: tuple[Markup, str] | None = None
+    if name == "lane_utilization":
+        values = [step["lane_utilization"] for step in report["supersteps"]]
+        drawn = _by_step(report, values, "lanes at work", "0 to 100 %", most=1.0)
+    histogram = _histogram(report, name)[1:]
+    if drawn is None and sum(histogram):
+        names = [f"{k} lanes" for k in range(1, 33)]
+        chart = charts.small_bars([float(it) for it in histogram], "work", "steps", names)
+        drawn = chart, "steps with 1 to 32 lanes at work"
+    share = None if value is None else f"{100 * value:.0f}"
+    about = _about(metric, report["gpu"], "of a warp's 32")
+    return _number("Lanes at work", share, "%", about, drawn)
 
 
 def _balance(report: Report, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the balance of SMs; that of the workers where nobody modelled those."""
     name, metric = _measured_first(metrics, "sm_imbalance")
-    value, gpu = _known(metric), report["gpu"]
-    found = {
-        "label": "Balance of SMs",
-        "value": "\u2013" if value is None else _short(value),
-        "unit": "" if value is None else "\u00d7",
-        "about": _about(metric, gpu, "busiest over mean"),
-        "chart": Markup(""),
-        "axis": "",
-    }
-    cluster = report.get("cluster")
+    value, cluster = _known(metric), report.get("cluster")
     if value is None and cluster is not None and cluster["load_imbalance"] is not None:
-        return _of_workers(report, cluster)
-    values = [step.get("sm_imbalance") for step in report["supersteps"]]
-    if name == "sm_imbalance" and any(it is not None for it in values):
-        bars, axis = _series(report, values)
-        found["chart"] = charts.small_bars(bars, "work", "busiest over mean", line=1.0)
-        found["axis"] = f"line: even; {axis}"
-        return found
-    work = _sm_work(report, name)
-    if sum(work) > 0:
-        mean = sum(work) / len(work)
-        found["chart"] = charts.small_bars(
-            [it / mean for it in work],
-            "work",
-            "of the mean",
-            [f"SM {k}" for k in range(len(work))],
-            line=1.0,
-        )
-        found["axis"] = f"work of {len(work)} SMs; line: even"
-    return found
+        value, workers = cluster["load_imbalance"], cluster["workers"]
+        label = "Balance of workers"
+        about = f"busiest over mean of {len(workers)}; measured"
+        values = [
+            step["most_work_seconds"] / step["mean_work_seconds"]
+            if step["mean_work_seconds"]
+            else None
+            for step in cluster["supersteps"]
+        ]
+        work = {f"worker {row['rank']}": row["work_seconds"] for row in workers}
+        whose = "each worker"
+    else:
+        label = "Balance of SMs"
+        about = _about(metric, report["gpu"], "busiest over mean")
+        values = [step.get("sm_imbalance") for step in report["supersteps"]]
+        values = values if name == "sm_imbalance" else []
+        work = {f"SM {k}": it for k, it in enumerate(_sm_work(report, name))}
+        whose = f"{len(work)} SMs"
+    drawn = _by_step(report, values, "busiest over mean", "line: even", line=1.0)
+    mean = sum(work.values()) / max(len(work), 1)
+    if drawn is None and mean > 0:
+        shares = [it / mean for it in work.values()]
+        chart = charts.small_bars(shares, "work", "of the mean", list(work), line=1.0)
+        drawn = chart, f"work of {whose}; line: even"
+    text = None if value is None else _short(value)
+    return _number(label, text, "\u00d7", about, drawn)
 
 
-def _of_workers(report: Report, cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the balance of the workers, where nobody modelled that of SMs."""
-    steps = [
-        step["most_work_seconds"] / step["mean_work_seconds"]
-        if step["mean_work_seconds"]
-        else None
-        for step in cluster["supersteps"]
-    ]
-    found = {
-        "label": "Balance of workers",
-        "value": _short(cluster["load_imbalance"]),
-        "unit": "\u00d7",
-        "about": f"busiest over mean of {len(cluster['workers'])}; measured",
-        "chart": Markup(""),
-        "axis": "",
+def _by_step(
+    report: Report, values: Sequence[float | None], what: str, axis: str, **how: float
+) -> tuple[Markup, str] | None:
+    """Draw a number of every step, and tell the axis; None where none is known."""
+    if all(it is None for it in values):
+        return None
+    bars, steps = _series(report, values)
+    return charts.small_bars(bars, "work", what, **how), f"{axis}; {steps}"
+
+
+def _number(
+    label: str, value: str | None, unit: str, about: str, drawn: tuple[Markup, str] | None
+) -> dict[str, Any]:
+    """Return one of the screen's numbers, with its chart where there is one."""
+    chart, axis = drawn or (Markup(""), "")
+    is_known = value is not None
+    return {
+        "label": label,
+        "value": value if is_known else "\u2013",
+        "unit": unit if is_known else "",
+        "about": about,
+        "chart": chart,
+        "axis": axis,
     }
-    if any(it is not None for it in steps):
-        bars, axis = _series(report, steps)
-        found["chart"] = charts.small_bars(bars, "work", "busiest over mean", line=1.0)
-        found["axis"] = f"line: even; {axis}"
-        return found
-    work = [row["work_seconds"] for row in cluster["workers"]]
-    mean = sum(work) / len(work)
-    found["chart"] = charts.small_bars(
-        [it / mean for it in work],
-        "work",
-        "of the mean",
-        [f"worker {row['rank']}" for row in cluster["workers"]],
-        line=1.0,
-    )
-    found["axis"] = "work of each worker; line: even"
-    return found
 
 
 def _measured_first(
