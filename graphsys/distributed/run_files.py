@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from graphsys.core.errors import CorruptStoreError
 from graphsys.core.ownership import remove_listed
 from graphsys.core.remote.locations import Location, show_as
 from graphsys.core.threads import run_parallel
@@ -167,7 +168,14 @@ class _ObjectFiles(RunFiles):
         self.path.mkdir(parents=True, exist_ok=True)
         for name in _HEADS:  # they are replaced under their names: what is here is older
             remove_listed(self.path, [name])
-            self._copy.fetch(Fetched(name, name, None))
+            # in one request: of two, the second may find what was put meanwhile
+            found = self._writer.read(name)
+            if found is None:
+                raise CorruptStoreError(
+                    f"{self._copy.location}/{name} is missing, maybe since somebody wrote "
+                    f"{self._copy.location} anew meanwhile; run the command again"
+                )
+            (self.path / name).write_bytes(found[0])
         said: dict[str, Any] = read_content(self.path)
         checksums = said["checksums"]
         self.bring(

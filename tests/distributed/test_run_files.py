@@ -101,6 +101,25 @@ def test_a_checkpoint_stays_until_the_one_after_the_next(
     assert (late.path / "d").read_bytes() == b"d"
 
 
+def test_a_head_that_is_replaced_while_it_is_read_is_whole(bucket: Bucket) -> None:
+    place, gets = bucket.place("run/gen-1"), list[str]()
+    said = {"format_version": 1, "graph": {"path": "g"}, "files": {}, "checksums": {}}
+    old, new = (json.dumps({**said, "epoch": epoch}) for epoch in (1, 10**9))
+    bucket.write("run/gen-1/config.toml", b"")
+    bucket.write(f"run/gen-1/{RUN_NAME}", old.encode())
+
+    def replaced(request: dict[str, Any]) -> None:
+        if request["REQUEST_METHOD"] == "GET" and RUN_NAME in request["PATH_INFO"]:
+            gets.append(request["PATH_INFO"])
+            if len(gets) == 2:  # the first looks whether there is one
+                bucket.write(f"run/gen-1/{RUN_NAME}", new.encode())
+
+    bucket.server.lost = replaced
+    worker = RunFiles.of_worker("", place)
+    assert (worker.path / RUN_NAME).read_text() == new
+    assert len(gets) == 2
+
+
 def test_what_a_worker_brings_is_compared_and_let_go(
     bucket: Bucket, tmp_path: Path
 ) -> None:
