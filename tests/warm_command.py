@@ -159,7 +159,7 @@ class WarmPrograms:
         }
         client.write_text(_CLIENT.format(**text))
         client.chmod(0o755)
-        command = [programs / "python", "-P", __file__, place]
+        command = [str(programs / "python"), "-P", __file__, str(place)]
         self._server = subprocess.Popen(command, cwd="/")
         end = time.monotonic() + 120
         while not place.exists():

@@ -164,8 +164,8 @@ def _lanes(report: Report, metrics: Mapping[str, Any]) -> dict[str, Any]:
     if name == "lane_utilization":
         values = [step["lane_utilization"] for step in report["supersteps"]]
         drawn = _by_step(report, values, "lanes at work", "0 to 100 %", most=1.0)
-    histogram = _histogram(report, name)[1:]
-    if drawn is None and sum(histogram):
+    histogram = list(_histogram(report, name))[1:]
+    if drawn is None and any(histogram):
         names = [f"{k} lanes" for k in range(1, 33)]
         chart = charts.small_bars([float(it) for it in histogram], "work", "steps", names)
         drawn = chart, "steps with 1 to 32 lanes at work"
@@ -208,13 +208,19 @@ def _balance(report: Report, metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_step(
-    report: Report, values: Sequence[float | None], what: str, axis: str, **how: float
+    report: Report,
+    values: Sequence[float | None],
+    what: str,
+    axis: str,
+    *,
+    most: float | None = None,
+    line: float | None = None,
 ) -> tuple[Markup, str] | None:
     """Draw a number of every step, and tell the axis; None where none is known."""
     if all(it is None for it in values):
         return None
     bars, steps = _series(report, values)
-    return charts.small_bars(bars, "work", what, **how), f"{axis}; {steps}"
+    return charts.small_bars(bars, "work", what, most=most, line=line), f"{axis}; {steps}"
 
 
 def _number(
