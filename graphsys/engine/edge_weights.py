@@ -10,17 +10,28 @@ from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 
+ONCE = "leave weighted=False to count every edge once"
+"""The remedy of algorithms that read weights on request."""
+HOPS = "leave the column out to count hops"
+"""The remedy of searches."""
 _AT_A_TIME = 1 << 20
 """Weights looked at in one go, so that a check of mapped weights takes little memory."""
 
 
-def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = False) -> float:
-    """Refuse weights that shortest paths cannot use.
+def refuse_negative(
+    topology: Topology,
+    algorithm: str,
+    *,
+    only_nan: bool = False,
+    remedy: str = "leave the column out to count each edge as 1",
+) -> float:
+    """Refuse weights that an algorithm cannot use.
 
     Args:
         topology: The graph; no weights are fine.
         algorithm: Its name for the message.
         only_nan: Let negative weights pass.
+        remedy: What to do instead of changing the weights, for the message.
 
     Returns:
         The sum of all finite weights without their signs: no path is longer. It may be
@@ -42,7 +53,7 @@ def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = Fals
         raise InvalidGraphError(
             f"{algorithm} needs {what}, but {wrong} weights are "
             f"{'NaN' if only_nan else 'negative or NaN'}, the first {first}; change the "
-            "weights, or leave the column out to count hops"
+            f"weights, or {remedy}"
         )
     return total
 
@@ -58,6 +69,18 @@ def refuse_infinite(topology: Topology, algorithm: str) -> None:
         raise InvalidGraphError(
             f"{algorithm} needs finite weights, but {wrong} are infinite; give those a "
             "number above the sum of the others"
+        )
+
+
+def refuse_capacities(topology: Topology, algorithm: str) -> None:
+    """Refuse weights that no flow can be added up of.
+
+    Raises:
+        InvalidGraphError: negative weights, NaN, or a sum beyond float64.
+    """
+    if refuse_negative(topology, algorithm) == np.inf:
+        raise InvalidGraphError(
+            "the capacities add up to more than float64 holds; scale the weights down"
         )
 
 

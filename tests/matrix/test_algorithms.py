@@ -45,6 +45,14 @@ CELLS = [
     and (kind[-1] == "quarters" or "weight" in (entry.function.__doc__ or ""))
 ]
 """Other weights for those algorithms alone that say something of weights."""
+HUGE = 2.0**1019
+"""What the graphs' weights, up to 4, are scaled by: sums are beyond float64."""
+READ_WEIGHTS = [
+    name
+    for name, entry in sorted(ALGORITHMS.items())
+    if "weighted" in entry.parameters() or "weight" in (entry.function.__doc__ or "")
+    if name != "belief_propagation"  # whose weights are couplings: another model
+]
 Stores = Callable[[SmallGraph], dict[str, Path]]
 
 
@@ -103,6 +111,43 @@ def test_a_weight_that_is_no_number_is_refused_by_what_reads_it(
         else:
             problems = difference(name, wrong, done, given, implementation)
         assert problems == []
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+@pytest.mark.parametrize("name", READ_WEIGHTS)
+def test_sums_of_weights_beyond_float64_are_refused_or_change_nothing(
+    name: str, is_directed: bool
+) -> None:
+    graph = GRAPHS[name](is_directed, "integers", "quarters")
+    huge = [(src, dst, weight * HUGE) for src, dst, weight in graph.edges]
+    given = given_to(name, graph) | {"weighted": True}
+    for implementation in filter(partial(getattr, ALGORITHMS[name]), IMPLEMENTATIONS):
+        own = {"implementation": implementation, **taken_by(name, implementation, given)}
+        if why := refusal_of(name, graph.topology(), **own):
+            assert "directed" in why  # no graph for it, whatever the weights
+            continue
+        scaled = replace(graph, edges=huge).topology()
+        if why := refusal_of(name, scaled, **own):
+            assert re.search(r"than float64 holds|1e\+150 at most|without bound", why)
+            continue
+        found, expected = (ALGORITHMS[name](it, **own) for it in (scaled, graph.topology()))
+        assert is_same_but_for_scale(found, expected)
+
+
+def is_same_but_for_scale(found: Result, expected: Result) -> bool:
+    """Tell whether each column and the answer are equal, or weights times ``HUGE``."""
+    pairs = [([found.result], [expected.result])]
+    for name in expected.table.column_names:
+        pairs.append(tuple(it.table[name].to_pylist() for it in (found, expected)))
+    for one, other in pairs:
+        if one != other:
+            is_weight = max(abs(x or 0) for x in one) > HUGE / 4
+            scale = HUGE if is_weight else 1.0
+            numbers = [math.nan if x is None else x for x in one]
+            wanted = [math.nan if x is None else x * scale for x in other]
+            if numbers != pytest.approx(wanted, rel=1e-9, nan_ok=True):
+                return False
+    return True
 
 
 def test_a_store_has_no_weight_that_is_no_number(tmp_path: Path) -> None:

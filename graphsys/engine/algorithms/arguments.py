@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, InvalidGraphError
+from graphsys.engine.edge_weights import ONCE
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr, transpose
 
@@ -45,7 +46,7 @@ def refuse_weight(begins: npt.NDArray[Any], weight: npt.NDArray[Any], place: int
         row = int(np.searchsorted(begins, place, side="right")) - 1
         raise InvalidGraphError(
             f"an edge of node number {row} weighs {weight[place]}, but this algorithm "
-            "needs finite weights >= 0; leave weighted=False to count every edge once"
+            f"needs finite weights >= 0; {ONCE}"
         )
 
 

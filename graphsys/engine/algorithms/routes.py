@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
+from graphsys.core.errors import InvalidGraphError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms.algorithm import (
     Example,
@@ -21,6 +22,7 @@ from graphsys.engine.algorithms.shortest_paths import (
     sssp_needs,
     tree_bytes,
 )
+from graphsys.engine.edge_weights import refuse_negative
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -69,7 +71,7 @@ def shortest_path(
 
     Raises:
         UnknownNameError: the graph has no such node.
-        InvalidGraphError: lengths that are negative or NaN.
+        InvalidGraphError: lengths that are negative or NaN, or add up beyond float64.
 
     Complexity:
         That of ``sssp``.
@@ -144,7 +146,7 @@ def k_shortest_paths(
     Raises:
         ConfigError: ``k`` is not at least 1.
         UnknownNameError: the graph has no such node.
-        InvalidGraphError: lengths that are negative or NaN.
+        InvalidGraphError: lengths that are negative or NaN, or add up beyond float64.
 
     Complexity:
         O(k L) searches of O((N + E) log N) in one thread, L the nodes of a path; a search
@@ -171,6 +173,12 @@ def k_shortest_paths(
     with ThreadTeam(options.get("num_threads")) as team:
         refuse_weights(topology, team)
     paths = _Detours(topology, *ends).best(k)
+    # a path that is too long for float64 is not found, and would be the last one
+    if len(paths) < k and refuse_negative(topology, "k_shortest_paths") == np.inf:
+        raise InvalidGraphError(
+            "the weights along a path may add up to more than float64 holds; scale the "
+            "weights down"
+        )
     nodes = np.array([node for path, _ in paths for node in path], dtype=np.int64)
     places = np.repeat(np.arange(1, len(paths) + 1), [len(path) for path, _ in paths])
     values = np.array([far for _, lengths in paths for far in lengths], dtype=np.float64)

@@ -28,7 +28,7 @@ from graphsys.engine.algorithms.traversal import (
     parent_ids,
     search,
 )
-from graphsys.engine.edge_weights import refuse_overflow
+from graphsys.engine.edge_weights import HOPS, refuse_overflow
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -562,5 +562,5 @@ def _refusal(topology: Topology, out: Csr) -> InvalidGraphError:
     return InvalidGraphError(
         f"sssp needs weights of 0 or more, but {len(places)} are negative or NaN, the "
         f"first {weight[places[0]]} on edge {ends[0]} -> {ends[1]}; change them, "
-        "or leave the column out to count hops"
+        f"or {HOPS}"
     )

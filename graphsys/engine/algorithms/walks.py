@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.errors import InvalidGraphError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms.algorithm import (
     GraphLike,
@@ -85,7 +86,7 @@ def random_walks(
     Raises:
         ConfigError: a parameter out of range.
         UnknownNameError: a start that is not in the graph.
-        InvalidGraphError: a negative or infinite weight.
+        InvalidGraphError: a negative or infinite weight, or sums beyond float64.
 
     Complexity:
         O(1) expected per step, O(log(degree)) with weights, p or q; O(N + E) before the
@@ -149,6 +150,11 @@ def _running_weights(csr: Csr) -> npt.NDArray[np.float64]:
     weight = weight_of(csr)
     sums = np.empty(csr.num_edges, dtype=np.float64)
     refuse_weight(csr.indptr[:-1], weight, accumulate_rows(csr.indptr, weight, sums))
+    if len(sums) and not sums.max() < np.inf:
+        raise InvalidGraphError(
+            "the weights of the edges of a node add up to more than float64 holds; scale "
+            "the weights down"
+        )
     return sums
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
 from graphsys.engine.cycles import CYCLE_BYTES, has_cycle
-from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+from graphsys.engine.edge_weights import ONCE, refuse_infinite, refuse_negative
 
 _MOST_WEIGHT = 1e150
 """Of all edges together: a score that is larger overflows when it is squared."""
@@ -86,7 +86,7 @@ class WeightedEigenvector(Eigenvector):
 
     def start(self, graph: Any) -> None:
         super().start(graph)
-        total = refuse_negative(graph, "eigenvector")
+        total = refuse_negative(graph, "eigenvector", remedy=ONCE)
         refuse_infinite(graph, "eigenvector")
         if not total <= _MOST_WEIGHT:
             raise InvalidGraphError(

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.engine import program as gs
-from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+from graphsys.engine.edge_weights import ONCE, refuse_infinite, refuse_negative
 
 _MOST_GAIN = 1e100
 """A gain, in units of beta, that does not come down again before numbers overflow."""
@@ -100,7 +100,7 @@ class WeightedKatz(Katz):
 
     def start(self, graph: Any) -> None:
         super().start(graph)
-        refuse_negative(graph, "katz")
+        refuse_negative(graph, "katz", remedy=ONCE)
         refuse_infinite(graph, "katz")
 
 

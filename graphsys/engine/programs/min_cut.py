@@ -29,7 +29,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine import program as gs
-from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
 
 _FAR = 2**30
 _NOTHING = 1e-12
@@ -65,9 +65,9 @@ class MinimumCut(gs.VertexProgram):
         return True, 0, math.inf if node.id == self.source else 0.0, 0.0, 0.0
 
     def start(self, graph: Any) -> None:
-        """Refuse negative and infinite capacities, and a cut between a node and itself."""
-        refuse_negative(graph, "min_cut")
+        """Refuse capacities that are not numbers to add, and a cut of one node."""
         refuse_infinite(graph, "min_cut")
+        refuse_capacities(graph, "min_cut")
         if self.source == self.target:
             raise ConfigError(f"source and target of a cut are both {self.source!r}")
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
-from graphsys.engine.edge_weights import refuse_negative, refuse_overflow
+from graphsys.engine.edge_weights import HOPS, refuse_negative, refuse_overflow
 
 
 def _first(self: Any, graph: Any) -> None:
     """Refuse weights that the program cannot use."""
-    total = refuse_negative(graph, "sssp", only_nan=self.negative_weights)
+    total = refuse_negative(graph, "sssp", only_nan=self.negative_weights, remedy=HOPS)
     if total == np.inf:
         _refuse_overflow(self, graph)
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine import program as gs
-from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+from graphsys.engine.edge_weights import refuse_infinite, refuse_negative, refuse_no_formula
 
 _TINY = 1e-300
 
@@ -68,9 +68,10 @@ class SurveyPropagation(gs.VertexProgram):
         return 0.0, node.out_degree > 0, 0.0, 0.0, 0.0
 
     def start(self, graph: Any) -> None:
-        """Check the tolerance and that weights are numbers; the native one checks more."""
+        """Check the tolerance and that the graph is a formula."""
         refuse_negative(graph, "survey_propagation", only_nan=True)
         refuse_infinite(graph, "survey_propagation")
+        refuse_no_formula(graph)
         if not self.tolerance > 0:
             raise ConfigError(f"tolerance is {self.tolerance!r}, expected a number > 0")
 

@@ -15,7 +15,7 @@ from graphsys.engine.algorithms.algorithm import (
     listed,
 )
 from graphsys.engine.algorithms.arguments import weight_of
-from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -91,10 +91,7 @@ def max_flow(
     if ends[0] == ends[1]:
         raise ConfigError(f"source and target are both {source!r}; give two nodes")
     refuse_infinite(topology, "max_flow")
-    if refuse_negative(topology, "max_flow") == np.inf:
-        raise InvalidGraphError(
-            "the capacities add up to more than float64 holds; scale the weights down"
-        )
+    refuse_capacities(topology, "max_flow")
     rank, by_rank = topology.rank, topology.by_rank
     first, last = ends if rank is None else (int(rank[ends[0]]), int(rank[ends[1]]))
     arcs, src = _arcs(topology)

@@ -129,5 +129,10 @@ def test_a_number_of_paths_is_at_least_one() -> None:
 def test_a_length_that_float64_does_not_hold_is_refused() -> None:
     weight = np.array([1e308, 1e308])
     topology = Topology.from_edges([0, 1], [1, 2], 3, weight=weight)
-    with pytest.raises(InvalidGraphError, match="add up to more than float64 holds"):
-        gs.algorithms.shortest_path(topology, source=0, target=2)
+    for name in ("shortest_path", "k_shortest_paths"):
+        with pytest.raises(InvalidGraphError, match="add up to more than float64 holds"):
+            get(name)(topology, source=0, target=2)
+        scaled = Topology.from_edges([0, 1], [1, 2], 3, weight=weight / 4)
+        assert get(name)(scaled, source=0, target=2).table["id"].to_pylist() == [0, 1, 2]
+    one = gs.algorithms.k_shortest_paths(topology, source=0, target=1, k=1)
+    assert one.table["value"].to_pylist() == [0.0, 1e308]  # which is k paths

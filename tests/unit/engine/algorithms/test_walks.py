@@ -105,3 +105,6 @@ def test_bad_parameters_are_named() -> None:
     negative = Topology.from_edges(np.array([0]), np.array([1]), 2, weight=weight)
     with pytest.raises(InvalidGraphError, match=r"node number 0 weighs -1\.0"):
         random_walks(negative, weighted=True)
+    huge = Topology.from_edges([0, 0], [1, 2], 3, weight=np.array([1e308, 1e308]))
+    with pytest.raises(InvalidGraphError, match="than float64 holds; scale the weights"):
+        random_walks(huge, weighted=True)

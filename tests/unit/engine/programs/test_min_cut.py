@@ -99,3 +99,6 @@ def test_bad_input_is_refused() -> None:
         bad = SmallGraph([1, 2], [(1, 2, wrong)], True)
         with pytest.raises(InvalidGraphError, match="min_cut needs"):
             run("min_cut", bad, source=1, target=2)
+    huge = SmallGraph([1, 2], [(1, 2, 1e308), (1, 2, 1e308)], True)
+    with pytest.raises(InvalidGraphError, match="than float64 holds; scale the weights"):
+        run("min_cut", huge, source=1, target=2)

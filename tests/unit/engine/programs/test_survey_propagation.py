@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.engine import algorithms
 from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.test_satisfiability import Clauses, drawn, topology_of
@@ -39,6 +39,14 @@ def test_surveys_at_rest_do_not_depend_on_where_they_began() -> None:
     assert np.abs(first).mean() > 0.01  # not the point where nothing is bound
     assert np.allclose(first, other, atol=1e-3)
     assert np.array_equal(first, biases(graph, tolerance=1e-6, num_threads=1))
+
+
+def test_graphs_that_are_no_formula_are_refused_as_by_the_native_one() -> None:
+    path = Topology.from_edges(np.array([0, 1]), np.array([1, 2]), 3)
+    zero = Topology.from_edges(np.array([1]), np.array([0]), 2, weight=np.zeros(1))
+    for graph, message in ((path, "ingest a formula"), (zero, "weights above or below 0")):
+        with pytest.raises(InvalidGraphError, match=message):
+            biases(graph)
 
 
 def test_a_tolerance_of_nothing_is_refused() -> None:
