@@ -127,7 +127,7 @@ class ClusterRun:
         must_converge = bool(settings.pop("require_convergence", False))
         for name in settings.keys() - set(_TAKEN):
             raise ConfigError(f"{name} does not go with --cluster; leave out one of them")
-        _refuse(prepared.name, prepared_work)
+        refuse_work(prepared.name, prepared_work)
         graph = _graph_for(cluster, prepared_work.topology)
         name, checkpoint = algorithm, settings.get("checkpoint")
         if ".py" in name:
@@ -291,7 +291,12 @@ def _split(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
     }
 
 
-def _refuse(name: str, work: PreparedProgram) -> None:
+def refuse_work(name: str, work: PreparedProgram) -> None:
+    """Refuse a program that workers cannot run.
+
+    Raises:
+        ConfigError: it reads columns of edges that workers do not hold.
+    """
     columns = [n for n, it in work.plan.spec.edge_states.items() if it.is_column]
     if columns:
         raise ConfigError(

@@ -1,5 +1,6 @@
 """Programs of one's own give one answer in every store and mode, as listed ones do."""
 
+import inspect
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.core.errors import BudgetError
+from graphsys.core.errors import BudgetError, ConfigError
+from graphsys.distributed.run import refuse_work
 from graphsys.engine.program_run import prepare_program
+from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from tests.clusters import run_by_workers
 from tests.matrix.graphs import mixed
 from tests.matrix.programs import PROGRAMS
 from tests.matrix.ways import MODES, PLACES, forced
@@ -42,6 +46,24 @@ def test_a_program_gives_what_trying_by_hand_gives(
     # rows whose entries have values of their own are united
     is_united = what in ("edge states", "further edge columns")
     assert absent == ({"paged"} if is_united else set())
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_two_workers_give_the_same_or_refuse(
+    what: str, is_directed: bool, stores: Stores
+) -> None:
+    program, expected = PROGRAMS[what]
+    graph = mixed(is_directed, "texts", "quarters")
+    path = stores(graph)["four partitions"]
+    if what == "further edge columns":
+        with pytest.raises(ConfigError, match="of edges, which workers do not hold"):
+            refuse_work(what, prepare_program(program(), Topology.of(str(path))).work)
+        return
+    name = f"{inspect.getfile(program)}:{program.__name__}"
+    table, _ = run_by_workers(name, path, {}, 2)
+    done = Result(source=table, algorithm=what, supersteps=0, seconds=0.0)
+    assert is_same(values(done, table.column_names[1]), expected(graph))
 
 
 def is_same(found: dict[Any, Any], wanted: dict[Any, Any]) -> bool:
