@@ -119,6 +119,24 @@ def test_targets_and_what_is_told_of_them_are_there(load: Any) -> None:
         assert len(told["reason"]) > 20
 
 
+ROOMS = (
+    "graphsys/engine/execute/",
+    "graphsys/engine/codegen/",
+    "graphsys/storage/deltas/",
+    "graphsys/storage/dynamic/",
+    "graphsys/distributed/",
+    "graphsys/mining/",
+)
+"""Where wrong results were found; each has files that are mutated."""
+
+
+def test_nine_in_ten_changes_of_each_file_are_noticed_in_every_room() -> None:
+    newest = max((ROOT / "scripts" / "bench" / "results").glob("mutation_*.json"))
+    rows = {row["file"]: row for row in json.loads(newest.read_text())["rows"]}
+    assert {name: row["rate"] for name, row in rows.items() if row["rate"] < 0.9} == {}
+    assert [room for room in ROOMS if not any(name.startswith(room) for name in rows)] == []
+
+
 def test_a_record_names_files_of_today(
     load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -33,7 +33,16 @@ def test_an_algorithm_ends_on_its_example(name: str, inputs: Path, run_cli: Run)
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("kind", ["embedding", "graph", "network"])
+KINDS = ("embedding", "graph", "network")
+
+
+def test_no_command_is_run_ahead_that_these_tests_do_not_run() -> None:
+    listed = [words for chain in warm_up.command_chains() for words in chain]
+    kinds = [getattr(warm_up, f"{kind}_commands")() for kind in (*KINDS, "algorithm")]
+    assert sorted(listed) == sorted(words for commands in kinds for words in commands)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_other_commands_end_well(kind: str, inputs: Path, run_cli: Run) -> None:
     for words in getattr(warm_up, f"{kind}_commands")():
         done = run_cli(*words, cwd=inputs)
