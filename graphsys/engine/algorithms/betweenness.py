@@ -14,7 +14,8 @@ from graphsys.engine.algorithms.algorithm import (
     NativeOptions,
     listed,
 )
-from graphsys.engine.algorithms.distances import length_rows, length_search
+from graphsys.engine.algorithms.distances import length_search
+from graphsys.engine.algorithms.shortest_paths import weighted_csr
 from graphsys.engine.algorithms.traversal import search
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
@@ -185,7 +186,7 @@ def _accumulate_by_length(
         scores=np.zeros(shape),
         refused=np.zeros(team.num_threads, dtype=np.int64),
     )
-    rows = length_rows(out)
+    rows = weighted_csr(out)
     team.run(accumulate_by_length, rows, sources, np.zeros(1, dtype=np.int64), space)
     if space.refused.any():
         what = "add up to more than float64 holds"

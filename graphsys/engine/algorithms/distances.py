@@ -16,13 +16,14 @@ from graphsys.engine.algorithms.algorithm import (
     listed,
 )
 from graphsys.engine.algorithms.arguments import require_count
+from graphsys.engine.algorithms.shortest_paths import weighted_csr
 from graphsys.engine.algorithms.traversal import search
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.distances import sum_distances, sum_lengths
-from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN, LengthRows, LengthSearch
+from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN, LengthSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,17 +73,6 @@ def distance_sums(
     return DistanceSums(reached=reached, total=total, farthest=farthest, harmonic=harmonic)
 
 
-def length_rows(rows: Csr) -> LengthRows:
-    """Return rows as kernels take them, their column ``weight`` as lengths of edges."""
-    return LengthRows(
-        rows.begins,
-        rows.ends,
-        rows.indices,
-        rows.begins_of("weight"),
-        rows.columns["weight"],
-    )
-
-
 def length_search(num_threads: int, num_nodes: int) -> LengthSearch:
     """Return what threads need for searches by length, before the first."""
     shape = num_threads, num_nodes
@@ -120,7 +110,7 @@ def length_sums(
     with ThreadTeam(num_threads) as team:
         team.run(
             sum_lengths,
-            length_rows(rows),
+            weighted_csr(rows),
             sources,
             np.zeros(1, dtype=np.int64),
             length_search(team.num_threads, rows.num_nodes),

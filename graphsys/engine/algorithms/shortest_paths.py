@@ -374,7 +374,7 @@ class _Stepping:
         least_weight: float,
         team: ThreadTeam,
     ) -> None:
-        self.rows, self.in_rows, self.team = _rows_of(out), _rows_of(into), team
+        self.rows, self.in_rows, self.team = weighted_csr(out), weighted_csr(into), team
         self.chunks, self.in_chunks = out.chunks(), into.chunks()
         self.num_edges = out.num_edges
         self.nodes = _new_nodes(out)
@@ -488,7 +488,8 @@ def _weighted_rows(topology: Topology) -> Csr | None:
     return rows if "weight" in rows.columns else None
 
 
-def _rows_of(rows: Csr) -> kernels.WeightedCsr:
+def weighted_csr(rows: Csr) -> kernels.WeightedCsr:
+    """Return rows with a column ``weight`` as kernels take them."""
     weights = rows.begins_of("weight"), rows.columns["weight"]
     return kernels.WeightedCsr(rows.begins, rows.ends, rows.indices, *weights)
 

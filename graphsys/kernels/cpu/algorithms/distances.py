@@ -12,13 +12,13 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.algorithms.path_heap import (
     DONE,
     UNSEEN,
-    LengthRows,
     LengthSearch,
     PathHeap,
     length_of,
     rise,
     take_first,
 )
+from graphsys.kernels.cpu.algorithms.shortest_paths import WeightedCsr
 from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import jit, lean_jit
 
@@ -79,7 +79,7 @@ def sum_distances(
 @lean_jit
 def sum_lengths(
     thread: int,
-    rows: LengthRows,
+    rows: WeightedCsr,
     sources: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
     search: LengthSearch,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.algorithms.shortest_paths import WeightedCsr, weight_shift
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 UNSEEN, DONE = -1, -2
@@ -49,29 +50,10 @@ class LengthSearch(NamedTuple):
     order: npt.NDArray[np.int64]
 
 
-class LengthRows(NamedTuple):
-    """Rows of neighbors with the lengths of their edges.
-
-    Attributes:
-        begins: Where each row begins ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Neighbors ``[E]``.
-        weight_begins: Where each row begins in the lengths ``[N]``.
-        weight: Lengths ``[E]``.
-    """
-
-    begins: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
-    weight_begins: npt.NDArray[Any]
-    weight: npt.NDArray[Any]
-
-
 @lean_inline_jit
-def length_of(rows: LengthRows, node: Any, entry: int) -> float:
+def length_of(rows: WeightedCsr, node: Any, entry: int) -> float:
     """Return the length of an entry of a node's row."""
-    shift = np.int64(rows.weight_begins[node]) - np.int64(rows.begins[node])
-    return np.float64(rows.weight[entry + shift])
+    return np.float64(rows.weight[entry + weight_shift(rows, node)])
 
 
 @lean_jit

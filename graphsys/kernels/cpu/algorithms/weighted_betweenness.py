@@ -12,13 +12,13 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.algorithms.path_heap import (
     DONE,
     UNSEEN,
-    LengthRows,
     LengthSearch,
     PathHeap,
     length_of,
     rise,
     take_first,
 )
+from graphsys.kernels.cpu.algorithms.shortest_paths import WeightedCsr
 from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -47,7 +47,7 @@ class SearchSpace(NamedTuple):
 
 
 @lean_inline_jit
-def _is_repeated(rows: LengthRows, node: Any, entry: int) -> bool:
+def _is_repeated(rows: WeightedCsr, node: Any, entry: int) -> bool:
     """Whether the next entry leads to the same neighbor."""
     following = entry + 1
     return bool(
@@ -58,7 +58,7 @@ def _is_repeated(rows: LengthRows, node: Any, entry: int) -> bool:
 
 @lean_jit
 def accumulate_by_length(
-    thread: int, rows: LengthRows, sources: Integers, counter: Integers, space: SearchSpace
+    thread: int, rows: WeightedCsr, sources: Integers, counter: Integers, space: SearchSpace
 ) -> None:
     """Add the dependencies of whole sources, each in one thread.
 
