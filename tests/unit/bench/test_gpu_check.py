@@ -47,10 +47,27 @@ def test_every_step_runs_in_the_simulator(tmp_path: Path, checking: Any) -> None
         row["compared_with"] for row in rows if row["step"] == "engine" and "case" in row
     ]
     assert set(compared) == {"checksums", "the CPU and checksums"}
+    require_kernels_and_trainings([row for row in rows if row["step"] == "gnn"])
     again = call("--simulate", "--out", out)
     assert again.stdout.count("done by an earlier call") == len(ends)
     (begin,) = rows_of(out)[len(rows) :]
     assert begin["kind"] == "begin"
+
+
+def require_kernels_and_trainings(rows: list[dict[str, Any]]) -> None:
+    """Look at what the step of networks tells."""
+    timed = [row for row in rows if "case" in row]
+    ours = [row for row in timed if ", graphsys" in row["case"]]
+    watched = [row for row in ours if "kernels" in row]
+    assert len(watched) == 1
+    assert len(ours) == 5 + 1 + 4  # sums and attention; what is watched; trainings
+    kernels = [row for row in ours if "seconds" in row and row not in watched]
+    assert all(row["edges_per_second"] > 0 < row["seconds_backward"] for row in kernels)
+    trained = [row for row in ours if "loss" in row]
+    assert len(trained) == 4
+    assert all(row["seconds_per_100"] > 0 for row in trained)
+    assert [row["device_cache_hit_rate"] > 0.2 for row in trained[2:3]] == [True]
+    assert "sum of 100 float32, torch.sparse.mm" in {row["case"] for row in timed}
 
 
 def test_a_step_that_takes_too_long_is_killed_and_told(
