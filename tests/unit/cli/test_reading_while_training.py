@@ -15,6 +15,7 @@ from graphsys.embedding import open_run
 from graphsys.storage.runs import run_check, run_folder, run_pins
 from graphsys.storage.runs.run_pins import RunPin
 from graphsys.storage.verify.run import verify_run
+from graphsys.training.loop import TrainingLoop
 
 TRAIN = {
     "embedding": "train embedding graph -o out --set dim=4 --set checkpoint_seconds=0 "
@@ -57,7 +58,10 @@ def has_weights(run: Path) -> bool:
 
 @pytest.mark.parametrize("kind", TRAIN)
 def test_every_reader_beside_a_training_finds_a_whole_checkpoint(
-    here: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    here: Path,
+    kind: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert cli.main([*TRAIN[kind].split(), "--set", "epochs=2"]) == 0
     for command in READ[kind]:  # all is compiled and loaded now
@@ -65,6 +69,14 @@ def test_every_reader_beside_a_training_finds_a_whole_checkpoint(
     codes: list[int] = []
     more = ["--set", "epochs=300", "--overwrite"]
     (here / "out").rename(here / "first")
+    checkpoint, have_read = TrainingLoop.checkpoint, threading.Event()
+
+    def last_where_all_is_read(loop: TrainingLoop) -> None:
+        checkpoint(loop)
+        if have_read.is_set():
+            loop.stop()
+
+    monkeypatch.setattr(TrainingLoop, "checkpoint", last_where_all_is_read)
     training = threading.Thread(
         target=lambda: codes.append(cli.main([*TRAIN[kind].split(), *more[:2]]))
     )
@@ -77,6 +89,7 @@ def test_every_reader_beside_a_training_finds_a_whole_checkpoint(
             if cli.main(command.split()):
                 failed.append((command, capsys.readouterr()))
         rounds += 1
+    have_read.set()
     training.join()
     assert codes == [0]
     assert failed == []
