@@ -28,6 +28,7 @@ from types import ModuleType
 from typing import Any
 
 import graphsys
+from graphsys.core.errors import MissingDependencyError
 
 NOT_IMPORTED = ("__main__", "cuda", "distributed", "interop", "testing", "triton")
 """What only some commands need.
@@ -226,9 +227,11 @@ def _import_all(package: ModuleType) -> None:
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         if found.name.rpartition(".")[2] in NOT_IMPORTED:
             continue
-        module = importlib.import_module(found.name)
-        if found.ispkg:
-            _import_all(module)
+        # of an environment without extras: a command that needs one says so itself
+        with contextlib.suppress(ImportError, MissingDependencyError):
+            module = importlib.import_module(found.name)
+            if found.ispkg:
+                _import_all(module)
 
 
 def _be_the_command(
