@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import InputError
+from graphsys.core.types import SIGNS
 from graphsys.storage.source import EdgeChunk, NodeChunk, WrappedSource
-
-SIGNS: Final = ("positive", "negative")
 
 
 class SignedSource(WrappedSource):

@@ -105,7 +105,9 @@ def _read(files: list[InputFile], table: InputFile | None) -> SmallGraphs:
 def _graph(file: InputFile) -> Any:
     graph = read_graph(file, _ENDINGS[file.path.suffix.lower()])
     if not len(graph):
-        raise InputError(f"{file.name}: the graph has no nodes, expected at least one")
+        raise InputError(
+            f"{file.name}: the graph has no nodes, expected one at least; remove the file"
+        )
     return graph
 
 

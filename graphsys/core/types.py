@@ -77,6 +77,8 @@ class Bucket(NamedTuple):
 NODE: Final = "node"
 EDGE: Final = EdgeType(NODE, "edge", NODE)
 """Node and edge type of a graph without types."""
+SIGNS: Final = ("positive", "negative")
+"""Relations that are the signs of edges' weights."""
 
 
 def number_dtype(num_nodes: int) -> np.dtype[np.unsignedinteger] | np.dtype[np.int64]:

@@ -89,6 +89,18 @@ CASES = {
         expected={"num_edges": 4},
         told_in="graphsys/storage/dynamic/deletions.py",
     ),
+    "signs appended as weights": Case(
+        files={
+            "old.csv": "src,dst,weight\n1,2,1\n2,3,-1\n",
+            "new.csv": "src,dst,weight\n1,3,-2\n",
+        },
+        before=("ingest old.csv -o g --signed",),
+        command="append g new.csv",
+        told_in="graphsys/storage/dynamic/schema.py",
+        advice=r"the weight in this graph; pass (--signed)",
+        then=("append g new.csv {0} --json",),
+        expected={"num_edges": 3},
+    ),
     "names appended to integers": Case(
         uses=("g",),
         files={"new.csv": "src,dst\n007,1\n"},

@@ -64,6 +64,12 @@ CASES = {
         r"pass (--format adjacency)",
         expected={"num_nodes": 4, "num_edges": 6},
     ),
+    "lists of neighbors, the first of two": of_file(
+        "1 2 3\n2 3\n",
+        "datasets/text/source.py",
+        r"or pass (--format adjacency) if lines are",
+        expected={"num_nodes": 3, "num_edges": 3},
+    ),
     "many small graphs": of_file(
         "2\n3 0\n5 2 1 2\n5 2 0 2\n5 2 0 1\n3 1\n5 1 1\n6 2 0 2\n5 1 1\n",
         LISTS,

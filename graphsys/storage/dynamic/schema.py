@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import InputError, cut_list
-from graphsys.core.types import EDGE, EdgeType
+from graphsys.core.types import EDGE, SIGNS, EdgeType
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
 
 _REMEDY = "an append changes no schema; ingest all again for that"
@@ -55,7 +55,14 @@ def check_edge_columns(name: str, entry: EdgeTypeEntry, given: Iterable[str]) ->
         InputError: a column is missing, or new.
     """
     wanted = {*entry.columns, *(() if entry.relations is None else ("relation",))}
-    _check_names(f"edges of type {name!r}", wanted, set(given))
+    columns = set(given)
+    lacks_signs = wanted - columns == {"relation"} and "weight" in columns
+    if lacks_signs and set(entry.relations or ()) <= set(SIGNS):
+        raise InputError(
+            f"edges of type {name!r} lack the column 'relation', which is the sign of the "
+            "weight in this graph; pass --signed"
+        )
+    _check_names(f"edges of type {name!r}", wanted, columns)
 
 
 def check_split(name: str, entry: EdgeTypeEntry, split: str) -> None:

@@ -82,6 +82,11 @@ def _unpacked(path: Path, key: Any) -> _Folder:
 def _unpack(path: Path, folder: Path, *, head_only: bool = False) -> None:
     try:
         content = read_json(path / SETTINGS_NAME)
+        if not isinstance(content, dict) or "graphsys" not in content:
+            raise CorruptStoreError(
+                f"{path} is no run: its {SETTINGS_NAME} is of another library's model; "
+                "name a run's folder"
+            )
         stated = content["graphsys"]
         if int(stated["format_version"]) > VERSION:
             raise ValueError(f"format {stated['format_version']} is newer than {VERSION}")

@@ -180,7 +180,7 @@ def test_what_is_no_hubs_folder_or_damaged(folder: Path, tmp_path: Path) -> None
         gs.gnn.open_run(tmp_path / "cut", graph=folder / "facts")
     shutil.copytree(hub, tmp_path / "other")
     (tmp_path / "other" / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(CorruptStoreError, match="no run for a hub that graphsys wrote"):
+    with pytest.raises(CorruptStoreError, match="is of another library's model; name a"):
         gs.gnn.open_run(tmp_path / "other", graph=folder / "facts")
     with pytest.raises(ConfigError, match="holds no run"):
         export_hub(folder / "facts", tmp_path / "new")

@@ -116,3 +116,10 @@ def test_no_labels_and_negative_labels_are_refused() -> None:
         run("label_propagation", graph)
     with pytest.raises(ConfigError, match="label of 1 is -3"):
         run("label_propagation", graph, labels={1: -3})
+
+
+@pytest.mark.parametrize("labels", [[1, 2], "label", 3])
+def test_labels_that_map_nothing_are_refused(labels: Any) -> None:
+    graph = SmallGraph([1, 2], [(1, 2, 1.0)], True)
+    with pytest.raises(ConfigError, match="labels must map ids to classes, got"):
+        run("label_propagation", graph, labels=labels)
