@@ -203,13 +203,14 @@ def serve_shells(place: str) -> None:
     server.bind(place + ".new")
     server.listen()
     os.rename(place + ".new", place)  # now others find it, who need not try again
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children
     while True:
         client, _ = server.accept()
+        with contextlib.suppress(ChildProcessError):  # those that have ended since
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         if os.fork():
             client.close()
             continue
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         server.close()
         begin, files, _, _ = socket.recv_fds(client, 12, 3)
         with client.makefile("rb") as reader:
