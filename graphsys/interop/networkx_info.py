@@ -50,6 +50,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "efficiency": "two different nodes",
     "eigenvector_centrality": "no nstart",
     "flow_hierarchy": "no weight",
+    "find_cliques": "no nodes",
     "floyd_warshall_numpy": "weights of 0 or more; no nodelist",
     "global_efficiency": "",
     "greedy_color": "strategy largest_first without interchange",

@@ -1,5 +1,6 @@
 """Components, clustering, cores, communities and link prediction with NetworkX's names."""
 
+import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ import numpy as np
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms import k_core, leiden, similarity
 from graphsys.engine.algorithms.components import wcc
+from graphsys.engine.algorithms.structure.cliques import maximal_cliques
 from graphsys.engine.algorithms.triangles import count as count_triangles
 from graphsys.interop.networkx_calls import (
     by_node,
@@ -126,6 +128,15 @@ def core_number(G: Any) -> dict[Any, int]:
     numbers = k_core.native(G.topology()).table["value"].to_numpy()
     found: dict[Any, int] = by_node(G, numbers)
     return found
+
+
+@takes(no_direction, without=("nodes",))
+def find_cliques(G: Any, nodes: Any = None) -> Iterator[list[Any]]:
+    found = maximal_cliques.native(G.topology())
+    members = found.table["id"].to_numpy().tolist()
+    sizes = np.bincount(found.table["value"].to_numpy())
+    bounds = [0, *np.cumsum(sizes).tolist()]
+    return ([G.nodes[k] for k in members[a:b]] for a, b in itertools.pairwise(bounds))
 
 
 @takes(plain_seed, without=("max_level",))

@@ -18,6 +18,8 @@ def given_to(name: str, graph: SmallGraph) -> dict[str, Any]:
         key: graph.ids[value] if key in named else value
         for key, value in entry.example.parameters.items()
     }
+    if "terminals" in given:
+        given["terminals"] = [graph.ids[place] for place in given["terminals"]]
     return given | (SETTINGS[name](graph) if name in SETTINGS else {})
 
 

@@ -17,6 +17,7 @@ GRAPHS: Final[dict[str, Callable[..., SmallGraph]]] = defaultdict(
     lambda: mixed,
     belief_propagation=forest,
     bipartite_matching=two_parts,
+    bipartite_projection=two_parts,
     longest_path=acyclic,
     survey_propagation=formula,
     topological_order=acyclic,

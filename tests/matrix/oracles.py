@@ -176,6 +176,21 @@ def biconnected_components(
 
 
 @oracle
+def maximal_cliques(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    expected = sorted(map(sorted, nx.find_cliques(graph.simple())))
+    rows = [(row["id"], row["value"]) for row in done.table.to_pylist()]
+    found = [
+        [node for node, _ in part] for _, part in itertools.groupby(rows, lambda it: it[1])
+    ]
+    assert sorted(found) == expected
+    assert [len(part) for part in found] == sorted(map(len, found), reverse=True)
+    assert [number for _, number in rows] == [
+        k for k, part in enumerate(found) for _ in part
+    ]
+    answers(done, len(expected))
+
+
+@oracle
 def k_core(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
     expected = nx.core_number(graph.simple())
     assert values(done) == expected

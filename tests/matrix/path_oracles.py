@@ -202,3 +202,56 @@ def bipartite_matching(graph: SmallGraph, done: Result, given: Mapping[str, Any]
     expected = len(nx.max_weight_matching(simple, maxcardinality=True))
     assert len(pairs) == 2 * expected
     answers(done, expected)
+
+
+@oracle
+def bipartite_projection(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = graph.simple()
+    first = {min(part) for part in nx.connected_components(simple)}
+    kept = {
+        node
+        for node in graph.ids
+        if any(
+            nx.shortest_path_length(simple, start, node) % 2 == 0
+            for start in first
+            if nx.has_path(simple, start, node)
+        )
+    }
+    shared = {
+        (a, b): len(list(nx.common_neighbors(simple, a, b)))
+        for a, b in itertools.combinations(sorted(kept), 2)
+    }
+    expected = [(*pair, number) for pair, number in shared.items() if number]
+    rows = [(row["id"], row["other"], row["value"]) for row in done.table.to_pylist()]
+    assert rows == expected
+
+
+@oracle
+def steiner_tree(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    lightest = nx.Graph()
+    lightest.add_nodes_from(graph.ids)
+    for a, b, w in graph.edges:
+        if a != b and w <= lightest.get_edge_data(a, b, {"weight": w})["weight"]:
+            lightest.add_edge(a, b, weight=w)
+    rows = [(row["id"], row["other"], row["value"]) for row in done.table.to_pylist()]
+    assert rows == sorted(rows)
+    assert all(a < b and lightest[a][b]["weight"] == w for a, b, w in rows)
+    tree, terminals = nx.Graph((a, b) for a, b, _ in rows), set(given["terminals"])
+    tree.add_nodes_from(terminals)
+    assert nx.is_tree(tree)
+    assert {node for node in tree if tree.degree(node) == 1} <= terminals
+    weight = sum(w for _, _, w in rows)
+    answers(done, weight)
+    best = lightest_steiner_tree(lightest, terminals)
+    assert best * (1 - 1e-12) <= weight <= (2 - 2 / len(terminals)) * best * (1 + 1e-12)
+
+
+def lightest_steiner_tree(graph: Any, terminals: set[Any]) -> float:
+    """Return the weight of the best tree: paths from one node to all of three terminals.
+
+    Of two and three terminals the lightest tree is a node and its shortest paths to each.
+    """
+    assert len(terminals) <= 3
+    lengths = [nx.single_source_dijkstra_path_length(graph, it) for it in terminals]
+    meeting = set(lengths[0]).intersection(*lengths[1:])
+    return min(float(sum(length[node] for length in lengths)) for node in meeting)

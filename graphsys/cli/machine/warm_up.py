@@ -132,7 +132,11 @@ def network_commands() -> Iterator[Command]:
 
 
 def _as_words(parameters: Mapping[str, Any]) -> Command:
-    return [word for n, value in parameters.items() for word in ("--param", f"{n}={value}")]
+    words = []
+    for name, value in parameters.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else value
+        words += ["--param", f"{name}={text}"]
+    return words
 
 
 def _run(commands: list[Command], folder: Path, progress: Progress) -> list[Failure]:

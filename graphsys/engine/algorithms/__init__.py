@@ -33,12 +33,15 @@ from graphsys.engine.algorithms.structure.acyclic import (
     longest_path,
     topological_order,
 )
+from graphsys.engine.algorithms.structure.cliques import maximal_cliques
 from graphsys.engine.algorithms.structure.cut_points import (
     articulation_points,
     biconnected_components,
     bridges,
 )
 from graphsys.engine.algorithms.structure.flow import bipartite_matching, max_flow
+from graphsys.engine.algorithms.structure.projection import bipartite_projection
+from graphsys.engine.algorithms.structure.steiner import steiner_tree
 from graphsys.engine.algorithms.traversal import bfs
 from graphsys.engine.algorithms.triangles import lcc, triangle_count
 from graphsys.engine.algorithms.walks import random_walks
@@ -57,6 +60,7 @@ __all__ = [
     "bfs",
     "biconnected_components",
     "bipartite_matching",
+    "bipartite_projection",
     "bridges",
     "cdlp",
     "closeness",
@@ -80,6 +84,7 @@ __all__ = [
     "longest_path",
     "matching",
     "max_flow",
+    "maximal_cliques",
     "min_cut",
     "mis",
     "mst",
@@ -90,6 +95,7 @@ __all__ = [
     "scc",
     "shortest_path",
     "sssp",
+    "steiner_tree",
     "survey_propagation",
     "topological_order",
     "triangle_count",

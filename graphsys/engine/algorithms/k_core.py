@@ -4,6 +4,7 @@ import time
 from typing import Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms.algorithm import (
@@ -14,6 +15,7 @@ from graphsys.engine.algorithms.algorithm import (
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.k_core import collect_level, peel_level
 
 
@@ -60,13 +62,32 @@ def k_core(graph: GraphLike, **options: Unpack[ProgramOptions]) -> Result:
     """
     topology = Topology.of(graph)
     began = time.perf_counter()
-    rows = topology.simple_in_place()
+    cores, num_levels = core_numbers(topology.simple_in_place(), options.get("num_threads"))
+    return Result(
+        source=lambda: topology.table({"value": cores.astype(np.int64)}),
+        algorithm="k_core",
+        supersteps=num_levels,
+        seconds=time.perf_counter() - began,
+        result=int(cores.max(initial=0)),
+    )
+
+
+def core_numbers(rows: Csr, num_threads: int | None) -> tuple[npt.NDArray[np.int32], int]:
+    """Peel the simple graph, level by level.
+
+    Args:
+        rows: Rows of the simple graph, without direction.
+        num_threads: Threads; all cores by default.
+
+    Returns:
+        Core numbers ``[N]``, and at how many levels there were nodes.
+    """
     kept = rows.begins, rows.ends, rows.indices
     degree = rows.degrees().astype(np.int32)
     left = np.arange(rows.num_nodes, dtype=rows.indices.dtype)
     still_left = np.empty_like(left)
     num_left, level, num_levels = len(left), int(degree.min(initial=0)), 0
-    with ThreadTeam(options.get("num_threads")) as team:
+    with ThreadTeam(num_threads) as team:
         stacks = np.empty((team.num_threads, rows.num_nodes), dtype=rows.indices.dtype)
         heights = np.zeros(team.num_threads, dtype=np.int64)
         while num_left:
@@ -92,10 +113,4 @@ def k_core(graph: GraphLike, **options: Unpack[ProgramOptions]) -> Result:
                 level += 1
             else:
                 level = min(lowest)
-    return Result(
-        source=lambda: topology.table({"value": degree.astype(np.int64)}),
-        algorithm="k_core",
-        supersteps=num_levels,
-        seconds=time.perf_counter() - began,
-        result=int(degree.max(initial=0)),
-    )
+    return degree, num_levels

@@ -37,7 +37,7 @@ _SAMPLED = 64
 
 
 @listed(
-    needs=lambda facts: _pair_needs(facts, jaccard_search),
+    needs=lambda facts: pair_needs(facts, jaccard_search),
     shown="largest",
     example=Example(largest=12),
 )
@@ -90,7 +90,7 @@ def jaccard(
 
 
 @listed(
-    needs=lambda facts: _pair_needs(facts, adamic_adar_search),
+    needs=lambda facts: pair_needs(facts, adamic_adar_search),
     shown="largest",
     example=Example(largest=12),
 )
@@ -147,7 +147,7 @@ def adamic_adar(
 
 
 @listed(
-    needs=lambda facts: _pair_needs(facts, resource_allocation_search),
+    needs=lambda facts: pair_needs(facts, resource_allocation_search),
     shown="largest",
     example=Example(largest=12),
 )
@@ -204,7 +204,16 @@ def resource_allocation(
 
 
 class PairSearch:
-    """What both scores share: the rows, and what each common neighbor adds."""
+    """What all scores share: the rows, and what each common neighbor adds.
+
+    Args:
+        topology: The graph.
+        name: The algorithm's.
+        gains: What each common neighbor adds, above 0 ``[N]``.
+        unit: Divide sums by this; 0: by the size of the union of both rows.
+        is_chosen: Whether pairs that are found may have a node ``[N]``; None: all.
+        num_threads: Threads; all cores by default.
+    """
 
     def __init__(
         self,
@@ -213,8 +222,10 @@ class PairSearch:
         gains: npt.NDArray[np.int64],
         *,
         unit: float = 0.0,
+        is_chosen: npt.NDArray[np.bool_] | None = None,
         num_threads: int | None,
     ) -> None:
+        self._is_chosen = np.empty(0, dtype=np.bool_) if is_chosen is None else is_chosen
         self.began = time.perf_counter()
         self.topology, self.name = topology, name
         self.gains, self.unit, self.num_threads = gains, unit, num_threads
@@ -381,6 +392,7 @@ class PairSearch:
                 high,
                 threshold,
                 keep,
+                self._is_chosen,
                 sums,
                 touched,
             )
@@ -430,7 +442,13 @@ def resource_allocation_search(
     )
 
 
-def _pair_needs(facts: Facts, search: Callable[..., PairSearch]) -> Need:
+def pair_needs(facts: Facts, search: Callable[..., PairSearch]) -> Need:
+    """Tell what a search of pairs takes, which are counted.
+
+    Args:
+        facts: The graph, and the options ``pairs``, ``threshold`` and ``top_k``.
+        search: Prepares it, of a topology and threads.
+    """
     threads = (24 + 12 * facts.threads) * facts.nodes + 16 * facts.nodes
     each = _PAIR_BYTES + 3 * facts.id_bytes
     return Need(simple=True, bytes=threads + each * _num_pairs(facts, search))

@@ -137,6 +137,7 @@ def _ways(name: str, ends: tuple[Any, Any]) -> Iterator[tuple[list[str], Options
         "jaccard": {"top_k": 1},
         "adamic_adar": {"top_k": 1},
         "resource_allocation": {"top_k": 1},
+        "steiner_tree": {"terminals": [first, second]},
     }
     options = given.get(name, {})
     known = algorithms.get(name)

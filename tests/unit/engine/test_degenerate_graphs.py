@@ -33,11 +33,14 @@ OTHER_TABLES = (
     "find_cycle",
     "bridges",
     "biconnected_components",
+    "maximal_cliques",
+    "bipartite_projection",
+    "steiner_tree",
 )
 """Tables that do not have one row per node."""
 TWO_KINDS_OF_NODES = [("survey_propagation", "native")]
 """What takes edges from clauses to variables only, and refuses every other graph."""
-TWO_PARTS = ("bipartite_matching",)
+TWO_PARTS = ("bipartite_matching", "bipartite_projection")
 """What takes bipartite graphs only."""
 NO_CYCLES = ("topological_order", "longest_path")
 """What takes directed graphs without a cycle only."""
@@ -55,6 +58,8 @@ def computed(name: str, implementation: str, graph: SmallGraph, **options: Any) 
         needed["source"] = graph.ids[0] if graph.ids else 0
     if name in NEEDS_TARGET:
         needed["target"] = graph.ids[-1] if graph.ids else 1
+    if name == "steiner_tree":
+        needed["terminals"] = graph.ids[:1] or [0]
     if name == "label_propagation":
         needed["labels"] = {node: k % 2 for k, node in enumerate(graph.ids[:2])}
     return algorithms.get(name)(
@@ -87,7 +92,7 @@ def check_rows(name: str, result: Result, graph: SmallGraph) -> None:
 @everywhere
 def test_no_nodes(name: str, implementation: str) -> None:
     graph = SmallGraph(ids=[], edges=[], is_directed=True)
-    if name in NEEDS_SOURCE:
+    if name in (*NEEDS_SOURCE, "steiner_tree"):
         with pytest.raises(UnknownNameError):
             computed(name, implementation, graph)
         return

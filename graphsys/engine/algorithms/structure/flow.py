@@ -198,7 +198,11 @@ def bipartite_matching(graph: GraphLike, **options: Unpack[NativeOptions]) -> Re
     began = time.perf_counter()
     topology = Topology.of(graph)
     by_rank, num_nodes = topology.by_rank, topology.num_nodes
-    rows, side = _sides(topology)
+    rows = _rows_by_rank(topology)
+    by_number = sides_of(
+        topology, "bipartite_matching", "run matching, which takes any graph"
+    )
+    side = by_number if by_rank is None else by_number[by_rank]
     left, right = np.flatnonzero(side == 0), np.flatnonzero(side == 1)
     partner = np.full(num_nodes, -1, dtype=np.int64)
     if len(left) and len(right):
@@ -210,13 +214,11 @@ def bipartite_matching(graph: GraphLike, **options: Unpack[NativeOptions]) -> Re
     if by_rank is not None:
         ranked, partner = partner, np.empty_like(partner)
         partner[by_rank] = np.where(ranked >= 0, by_rank[ranked].astype(np.int64), -1)
-        ranked_side, side = side, np.empty_like(side)
-        side[by_rank] = ranked_side
     is_matched = partner >= 0
     numbers = pa.array(np.maximum(partner, 0), mask=~is_matched)
     return Result(
         source=lambda: topology.table(
-            {"value": topology.ids().take(numbers), "side": side.astype(np.int64)}
+            {"value": topology.ids().take(numbers), "side": by_number.astype(np.int64)}
         ),
         algorithm="bipartite_matching",
         supersteps=1,
@@ -225,31 +227,46 @@ def bipartite_matching(graph: GraphLike, **options: Unpack[NativeOptions]) -> Re
     )
 
 
-def _sides(topology: Topology) -> tuple[Any, npt.NDArray[np.int8]]:
-    """Return the simple graph between ranks of nodes, and the side of every rank.
+def sides_of(topology: Topology, name: str, remedy: str) -> npt.NDArray[np.int8]:
+    """Return the side of every node: 0 of the first one by id of every component.
+
+    Args:
+        topology: A bipartite graph; direction, loops and repeated edges do not count.
+        name: Of the algorithm, for a message.
+        remedy: What to do otherwise.
 
     Raises:
         InvalidGraphError: the graph is not bipartite.
     """
+    rows, by_rank = topology.simple_in_place(), topology.by_rank
+    side = np.full(rows.num_nodes, -1, dtype=np.int8)
+    wrong = find_sides(
+        rows.begins,
+        rows.ends,
+        rows.indices,
+        rows.indices[:0] if by_rank is None else by_rank,
+        side,
+        np.empty(rows.num_nodes, dtype=rows.indices.dtype),
+    )
+    if wrong >= 0:
+        found = topology.ids(np.array([wrong])).to_pylist()[0]
+        raise InvalidGraphError(
+            f"{name} needs a bipartite graph, and this one has a cycle of an odd number of "
+            f"nodes near {found}; {remedy}"
+        )
+    return side
+
+
+def _rows_by_rank(topology: Topology) -> Any:
+    """Return the simple graph between ranks of nodes as a SciPy matrix."""
     from scipy.sparse import coo_array
 
     simple, rank, num_nodes = topology.simple(), topology.rank, topology.num_nodes
-    src = np.repeat(np.arange(num_nodes), simple.degrees())
-    dst = simple.indices.astype(np.int64)
+    src = np.repeat(np.arange(num_nodes, dtype=simple.indices.dtype), simple.degrees())
+    dst = simple.indices
     if rank is not None:
         src, dst = rank[src], rank[dst]
     ones = np.ones(len(src), dtype=np.int8)
     rows = coo_array((ones, (src, dst)), shape=(num_nodes, num_nodes)).tocsr()
     rows.sort_indices()
-    side = np.full(num_nodes, -1, dtype=np.int8)
-    queue = np.empty(num_nodes, dtype=np.int64)
-    wrong = find_sides(rows.indptr, rows.indices, side, queue)
-    if wrong >= 0:
-        by_rank = topology.by_rank
-        number = wrong if by_rank is None else int(by_rank[wrong])
-        name = topology.ids(np.array([number])).to_pylist()[0]
-        raise InvalidGraphError(
-            "bipartite_matching needs a bipartite graph, and this one has a cycle of an "
-            f"odd number of nodes near {name}; run matching, which takes any graph"
-        )
-    return rows, side
+    return rows

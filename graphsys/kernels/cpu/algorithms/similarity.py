@@ -131,6 +131,7 @@ def rows_within_two_hops(
     high: int,
     threshold: float,
     keep: int,
+    is_chosen: npt.NDArray[np.bool_],
     sums: npt.NDArray[np.int64],
     touched: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
@@ -147,6 +148,7 @@ def rows_within_two_hops(
         threshold: Smallest score to keep.
         keep: Keep this many of the best of each row, ties to the smaller rank; 0 keeps
             all, each unordered pair once, in the row of the smaller rank.
+        is_chosen: Whether pairs may have a node ``[N]``; empty: all.
         sums: Scratch of zeros, int64 ``[N]``; left as zeros.
         touched: Scratch ``[N]``.
 
@@ -162,6 +164,8 @@ def rows_within_two_hops(
     nodes = np.empty(256, dtype=touched.dtype)
     filled = 0
     for u in range(low, high):
+        if len(is_chosen) and not is_chosen[u]:
+            continue
         place = np.int64(ranks[u]) if len(ranks) else u
         num_touched = 0
         for k in range(np.int64(begins[u]), np.int64(ends[u])):
@@ -185,6 +189,8 @@ def rows_within_two_hops(
             sums[v] = 0
             other_place = np.int64(ranks[v]) if len(ranks) else v
             if v == u or score < threshold or (keep == 0 and other_place < place):
+                continue
+            if len(is_chosen) and not is_chosen[v]:
                 continue
             scores[num_found] = score
             places[num_found] = other_place

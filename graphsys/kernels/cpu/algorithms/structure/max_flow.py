@@ -128,31 +128,37 @@ def push_along_levels(
 
 @lean_jit
 def find_sides(
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
+    starts: npt.NDArray[Any],
     side: npt.NDArray[np.int8],
-    queue: npt.NDArray[np.int64],
+    queue: npt.NDArray[Any],
 ) -> int:
     """Part the nodes in two, so that all edges lead from one part to the other.
 
     Args:
-        indptr: Row offsets of an undirected graph ``[N + 1]``.
+        begins: Where each row of an undirected graph begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Neighbors ``[E]``.
+        starts: The nodes, those first that decide which side is 0 ``[N]``; empty for 0,
+            1, 2 ...
         side: -1 everywhere; receives 0 or 1, 0 of the first of a component ``[N]``.
         queue: Scratch ``[N]``.
 
     Returns:
         -1; or a node that has an edge to one of its own side.
     """
-    for start in range(len(side)):
+    for number in range(len(side)):
+        start = np.int64(starts[number]) if len(starts) else number
         if side[start] >= 0:
             continue
         side[start], queue[0] = 0, start
         first, last = 0, 1
         while first < last:
-            node = queue[first]
+            node = np.int64(queue[first])
             first += 1
-            for entry in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+            for entry in range(np.int64(begins[node]), np.int64(ends[node])):
                 other = np.int64(indices[entry])
                 if side[other] < 0:
                     side[other] = 1 - side[node]
