@@ -80,6 +80,8 @@ def claim(
 ) -> None:
     """Say that a folder, or what is listed of it, is ours, unless it says so.
 
+    Where that cannot be written, a folder of :func:`make_folder` goes if it is empty.
+
     Args:
         folder: The folder, just made, or proven to be ours.
         listed: As for :func:`new_claim`.
@@ -99,6 +101,8 @@ def claim(
         os.write(file, text)
     except OSError:
         os.unlink(folder / name)
+        if _key(folder) in _made:
+            remove_empty(folder)  # which nobody could tell from a user's
         raise
     finally:
         os.close(file)

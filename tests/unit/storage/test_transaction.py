@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,17 @@ def everything(folder: Path) -> list[str]:
 def test_a_failed_ingest_leaves_nothing_not_even_folders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not finite"):
         make_store(tmp_path / "a" / "b" / "g", edge_chunk([(1, 2)], weight=[1.0]), BROKEN)
+    assert everything(tmp_path) == []
+
+
+def test_a_disk_without_room_for_a_byte_is_left_as_it_was(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(StorageFullError, match="file too large; free some space"):
+            make_store(tmp_path / "a" / "new", edge_chunk([(1, 2)]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert everything(tmp_path) == []
 
 
