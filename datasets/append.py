@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,8 @@ def append(
     require_outside(path)
     manifest = Manifest.read(path)
     kinds = {node.id_type for node in manifest.node_types.values()}
-    if ids == "auto" and kinds == {"large_string"}:
+    guards_names = ids == "auto" and kinds == {"large_string"}
+    if guards_names:
         ids = "string"
     is_directed = not manifest.edge_types or any(
         edge.directed for edge in manifest.edge_types.values()
@@ -104,13 +106,20 @@ def append(
 
     def opened(given: Any, names: ColumnNames) -> Source:
         if is_paths(given):
-            return open_source(given, format=format, columns=names, skip=skip, **how)
+            return open_source(
+                given,
+                format=format,
+                columns=names,
+                skip=skip,
+                guards_names=guards_names,
+                **how,
+            )
         return from_object(given, columns=names, **{k: how[k] for k in _OBJECT})
 
     parts = [] if data is None else [opened(data, columns)]
     if nodes or edges:
         named = columns if data is None else None
-        options = read_options(columns=named, **how)
+        options = replace(read_options(columns=named, **how), guards_names=guards_names)
         parts.append(open_given(nodes or {}, edges or {}, options, needs_edges=False))
     deletes = [] if delete is None else [opened(delete, delete_columns)]
     if not parts and not deletes:

@@ -38,6 +38,8 @@ class ReadOptions:
         is_undirected: Every edge stands for both directions.
         edge_type: Type of the edges; None for the format's own.
         num_threads: Threads that read ahead; None for one per core.
+        guards_names: Ids are strings because those of the graph are: what is no id is
+            looked for as if nobody had said so.
     """
 
     ids: IdKind = "auto"
@@ -48,6 +50,12 @@ class ReadOptions:
     is_undirected: bool = False
     edge_type: EdgeType | None = None
     num_threads: int | None = None
+    guards_names: bool = False
+
+    @property
+    def are_names_said(self) -> bool:
+        """Whether the user says that ids are strings: then any word is an id."""
+        return self.ids == "string" and not self.guards_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import importlib
 import os
 import weakref
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Final
@@ -75,6 +76,10 @@ _HINTS: Final = {
         'for(i=3;i<=n;i++)print f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass '
         "--format triples; nodes without edges are left out"
     ),
+    ".md": (
+        "write the table's columns, sed -E '/^[-|:+= ]+$/d; s/^ *\\| *//; s/ *\\| *$//; "
+        "s/ *\\| */|/g' FILE > NEW.csv"
+    ),
     ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".jsonl": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
@@ -135,6 +140,7 @@ def open_source(
     edge_type: EdgeType | Sequence[str] | None = None,
     num_threads: int | None = None,
     time_unit: str | None = None,
+    guards_names: bool = False,
 ) -> Source:
     """Open files as one source; the first lines are looked at, the rest is read later.
 
@@ -151,6 +157,8 @@ def open_source(
         edge_type: Type of the edges, where not the format's own.
         num_threads: Threads that read ahead; None for one per core.
         time_unit: Unit of times of edges that are integers: "s", "ms", "us", "ns" or "d".
+        guards_names: Ids are strings because those of the graph are, not since the user
+            says so: headers, comments and the like are still no ids.
 
     Raises:
         InputError: a file is missing, damaged at its beginning, or not of the format.
@@ -166,11 +174,13 @@ def open_source(
         edge_type=edge_type,
         num_threads=num_threads,
     )
+    options = replace(options, guards_names=guards_names)
     _load_readers()
     one = isinstance(paths, (str, os.PathLike))
     given = [Path(paths)] if one else [Path(path) for path in paths]  # type: ignore[arg-type, union-attr] # a sequence where not one
     if not given:
         raise InputError("no input file was named, expected at least one")
+    format = _named(format)
     reader = None if format is None else formats.get(format)
     kept: list[IO[bytes]] = []
     try:
@@ -188,6 +198,15 @@ def _close(kept: list[IO[bytes]]) -> None:
     """Delete what pipes gave."""
     for file in kept:
         file.close()
+
+
+def _named(name: str | None) -> str | None:
+    """Return the format that a user names, perhaps by the ending of its files."""
+    if name is None or name in formats.names():
+        return name
+    ending = f".{name.lower().lstrip('.')}"
+    of_ending = [it for it in formats.names() if ending in formats.get(it).suffixes]
+    return of_ending[0] if len(of_ending) == 1 else name
 
 
 def format_names() -> list[str]:
@@ -345,6 +364,11 @@ def _folder(folder: Path, format_name: str | None) -> tuple[list[Path], str]:
         find = formats.get(name).find
         if find is not None and (found := find(folder)):
             return found, name
+    if format_name not in (None, "triples", "planetoid"):
+        raise InputError(
+            f"{folder}: a folder with no files of format {format_name}; name the files in "
+            "it, or leave the format out"
+        )
     raise InputError(
         f"{folder}: is a folder, expected a file; name the files in it, or give a folder "
         f"with {', '.join(SPLITS)} files (triples) or ind.NAME.graph (planetoid)"

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.folders.neo4j import FilledNodes, describe_header
@@ -92,6 +92,12 @@ def open_property_csv(files: list[InputFile], options: ReadOptions) -> Source:
                     "them together, or describe them in a tables file"
                 )
             listed.add(card["type"])
+    if "edges" not in mapping:
+        names = cut_list(file.name for file in files)
+        raise InputError(
+            f"{names}: nodes alone, expected files of edges too; name them all, or their "
+            "folder"
+        )
     folder = files[0].path.parent
     where = f"{folder}: files of a property graph"
     source = describe_source(

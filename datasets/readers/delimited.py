@@ -19,6 +19,7 @@ from graphsys.datasets.readers.edgelist import guess_columns, numbered_names, wa
 from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.dialect import refuse_row_names
+from graphsys.datasets.text.drawn_columns import refuse_drawn_table
 from graphsys.datasets.text.first_lines import (
     DataLine,
     first_lines,
@@ -31,7 +32,14 @@ from graphsys.datasets.text.id_guards import (
     refuse_undirected,
     refuse_weight_first,
 )
-from graphsys.datasets.text.layout import BLANKS, LineFormat, is_integer, is_number, show
+from graphsys.datasets.text.layout import (
+    BLANKS,
+    LineFormat,
+    explain_open_quote,
+    is_integer,
+    is_number,
+    show,
+)
 from graphsys.datasets.text.source import (
     TextPart,
     TextSource,
@@ -69,9 +77,10 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     )
     if (err := no_text(file, lines[0])) is not None:
         raise err
+    _refuse_open_quote(file, lines[0], separator)
     header = [field.decode("utf-8", "replace") for field in lines[0].fields]
     is_guessed, ends = False, None
-    if options.ids != "string":
+    if not options.are_names_said:
         refuse_comments(file, lines, is_leading=True)
         _refuse_other_tables(file, lines, separator, options)
     if _has_header(lines[0], header, options):
@@ -81,7 +90,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip, lines = lines[0].number, lines[1:]
         if not lines:
             raise InputError(f"{where}: no edge behind the header, expected at least one")
-        if options.ids != "string":
+        if not options.are_names_said:
             of_role = {role: name.encode() for name, role in roles.items()}
             ends = of_role["src"], of_role["dst"]
         if not (options.is_undirected or options.columns or options.roles):
@@ -91,7 +100,14 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     else:
         names = list(options.columns or _names_by_position(file, lines[0]))
         skip, is_guessed = options.skip, options.columns is None
-    columns = guess_columns(file, names, lines, replace(options, columns=None))
+    _refuse_open_quote(file, lines[0], separator)
+    columns = guess_columns(
+        file,
+        names,
+        lines,
+        replace(options, columns=None),
+        is_below_header=skip > options.skip,
+    )
     layout = LineFormat(
         columns=columns,
         separator=separator,
@@ -107,9 +123,20 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=skip,
         split=split,
         is_weight_guessed=is_guessed and len(names) == 3,
-        guards_names=options.ids != "string",
+        guards_names=not options.are_names_said,
         header=ends,
     )
+
+
+def _refuse_open_quote(file: InputFile, line: DataLine, separator: int) -> None:
+    """Refuse a line whose quoted field goes on below.
+
+    Raises:
+        InputError: names the command that joins its lines.
+    """
+    if separator != BLANKS and line.text.count(b'"') % 2:
+        what = explain_open_quote(line.text, separator)
+        raise InputError(f"{file.name}:{line.number}: {what}")
 
 
 def _refuse_other_tables(
@@ -123,6 +150,7 @@ def _refuse_other_tables(
     if options.columns is not None or options.roles:
         return
     where = f"{file.name}:{lines[0].number}"
+    refuse_drawn_table(where, lines)
     names = [field.decode("utf-8", "replace") for field in lines[0].fields]
     if all(it[:1] == it[-1:] == "'" and len(it) > 1 for it in names):
         raise InputError(
@@ -139,7 +167,8 @@ def _refuse_other_tables(
         return
     refuse_weight_first(where, lines)
     for before, line in pairwise(lines[:_TITLE_LINES]):
-        if is_header([it.decode("utf-8", "replace").strip() for it in line.fields]):
+        words = [it.decode("utf-8", "replace").strip() for it in line.fields]
+        if is_header([it for it in words if len(it) > 1]):  # u and v may be ids
             raise InputError(
                 f"{file.name}:{line.number}: found the header {show(line.text)} below "
                 f"{show(before.text)}; pass --skip {line.number - 1}"

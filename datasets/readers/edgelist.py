@@ -18,9 +18,11 @@ from graphsys.datasets.files import InputFile, text_file
 from graphsys.datasets.roles import is_header
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.dialect import sniff_separator
+from graphsys.datasets.text.drawn_columns import are_ragged
 from graphsys.datasets.text.first_lines import (
     DataLine,
     first_lines,
+    is_even_below,
     is_first_odd,
     no_text,
 )
@@ -99,7 +101,7 @@ def watched_ranges(
         options: With the type of the edges, if it is said.
         ends: Names of the columns of both ends, if they have some.
     """
-    if options.edge_type is not None or options.ids == "string":
+    if options.edge_type is not None or options.are_names_said:
         return None
     names = [re.sub(r"[ _]*ids?$", "", end, flags=re.IGNORECASE) for end in ends]
     is_named = len(set(names)) == 2 and not is_header(ends)
@@ -130,14 +132,14 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     first = lines[0]
     if (err := no_text(file, first)) is not None:
         raise err
-    if options.ids != "string":
+    if not options.are_names_said:
         refuse_comments(file, lines)
         refuse_lists_of_neighbors(file)
     if names is None:
         refuse_matrix(file, lines, separator)
-        if options.ids != "string":
+        if not options.are_names_said:
             refuse_weight_first(f"{file.name}:{first.number}", lines)
-        names = _default_names(file, lines)
+        names = _default_names(file, lines, separator)
     columns = guess_columns(file, names, lines, options)
     if note:
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -148,6 +150,8 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         separator=separator,
         first_line=first.number,
         is_first_odd=is_first_odd(lines),
+        is_even_below=is_even_below(lines),
+        is_ragged=options.columns is None and are_ragged(lines, separator),
         keeps_zeros=options.ids == "auto",
     )
     return TextPart(
@@ -157,15 +161,17 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=options.skip,
         split=split,
         is_weight_guessed=options.columns is None and len(names) == 3,
-        guards_names=options.ids != "string",
+        guards_names=not options.are_names_said,
         may_count=options.columns is None and len(names) == 2 and not options.skip,
         header=None
-        if options.ids == "string"
+        if options.are_names_said
         else skipped_header(file, options.skip, layout),
     )
 
 
-def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...]:
+def _default_names(
+    file: InputFile, lines: Sequence[DataLine], separator: int
+) -> tuple[str, ...]:
     """Name the columns of a file of two or three.
 
     Raises:
@@ -173,7 +179,13 @@ def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...
     """
     first = lines[0]
     where, found = f"{file.name}:{first.number}", len(first.fields)
-    hint = _HEADER_HINT.format(line=first.number)
+    is_header_likely = is_even_below(lines) and is_first_odd(lines)
+    hint = _HEADER_HINT.format(line=first.number) if is_header_likely else ""
+    if b"\r" in first.text.rstrip(b"\r\n"):
+        raise InputError(
+            f"{where}: lines end in several ways, {show(first.text)}; write line feeds, "
+            "tr '\\r' '\\n' < FILE > NEW"
+        )
     if found < 2 and _is_set_of_graphs(lines):
         raise InputError(
             f"{where}: found {show(first.text)} above what looks like many small graphs, a "
@@ -212,21 +224,33 @@ def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...
             f"{show(first.text)}; name them with --columns {numbered_names(found)}, or "
             f"pass --format adjacency if these are lists of neighbors{hint}"
         )
-    others = [line.fields[2] for line in lines[1:] if len(line.fields) == found == 3]
-    is_above = bool(others) and all(map(is_number, others))
-    if is_above and not is_number(first.fields[2]):
-        raise InputError(
+    if found == 3 and not is_number(first.fields[2]):
+        raise _no_weight(where, lines, separator, hint)
+    return ("src", "dst", "weight")[:found]
+
+
+def _no_weight(
+    where: str, lines: Sequence[DataLine], separator: int, hint: str
+) -> InputError:
+    """Return the error for a third column that begins with a word."""
+    first = lines[0]
+    others = [line.fields[2] for line in lines[1:] if len(line.fields) == 3]
+    if others and all(map(is_number, others)):
+        return InputError(
             f"{where}: found what looks like a header, {show(first.text)}, above numbers; "
             f"pass --skip {first.number}, or --format csv"
         )
-    if found == 3 and not is_number(first.fields[2]):
-        raise InputError(
-            f"{where}: found {show(first.fields[2])} as weight, expected a number"
-            f"{decimal_remedy(first.fields[2])}; for triples of head, relation and tail "
-            "pass --format triples, else name other columns with --columns "
-            f"src,dst,NAME{hint}"
+    if are_ragged(lines, separator):
+        return InputError(
+            f"{where}: found {show(first.text)}, and other numbers of columns below; pass "
+            f"--format adjacency if these are lists of neighbors{hint}"
         )
-    return ("src", "dst", "weight")[:found]
+    return InputError(
+        f"{where}: found {show(first.fields[2])} as weight, expected a number"
+        f"{decimal_remedy(first.fields[2])}; for triples of head, relation and tail "
+        "pass --format triples, else name other columns with --columns "
+        f"src,dst,NAME{hint}"
+    )
 
 
 def _is_set_of_graphs(lines: Sequence[DataLine]) -> bool:
@@ -249,12 +273,23 @@ def numbered_names(found: int) -> str:
     return ",".join(["src", "dst", *(f"c{k}" for k in range(3, found + 1))])
 
 
+def columns_of(count: int) -> str:
+    """Return a number of columns, for a message."""
+    return f"{count} column{'s' * (count != 1)}"
+
+
 def guess_columns(
-    file: InputFile, names: Sequence[str], lines: Sequence[DataLine], options: ReadOptions
+    file: InputFile,
+    names: Sequence[str],
+    lines: Sequence[DataLine],
+    options: ReadOptions,
+    *,
+    is_below_header: bool = False,
 ) -> tuple[TextColumn, ...]:
     """Decide on the types of columns from the first data lines.
 
-    Ids are decided by the first line alone; further columns by all lines given.
+    Ids are decided by the first line alone; further columns by all lines given. Below a
+    header the first line can be no other one.
 
     Raises:
         InputError: the first line does not have these columns.
@@ -269,9 +304,13 @@ def guess_columns(
         )
     if len(first.fields) != len(names):
         raise InputError(
-            f"{where}: found {len(first.fields)} columns, expected {len(names)} "
+            f"{where}: found {columns_of(len(first.fields))}, expected {len(names)} "
             f"({' '.join(names)}): {show(first.text)}"
-            + _HEADER_HINT.format(line=first.number)
+            + (
+                _HEADER_HINT.format(line=first.number)
+                if not is_below_header and is_first_odd(lines) and is_even_below(lines)
+                else "; correct or remove the line"
+            )
         )
     fields = dict(zip(names, first.fields, strict=True))
     ends = [fields["src"], fields["dst"]]
@@ -294,6 +333,8 @@ def _id_kind(
 ) -> int:
     """Return ID or WORD for both ends of an edge."""
     if options.ids == "string":
+        if options.guards_names:
+            _refuse_headers(where, lines, places)
         return WORD
     if bad := [end for end in ends if not end.isdigit() or not is_integer(end)]:
         looks_numeric = all(end.lstrip(b"-").isdigit() for end in ends)
@@ -303,13 +344,22 @@ def _id_kind(
                 f"{where}: found {show(bad[0])} as an id, expected an integer from 0 to "
                 f"2**63 - 1; pass --ids string if ids are names{hint}"
             )
-        refuse_preamble(where, lines, places)
-        refuse_header(where, lines, places, f"--skip {lines[0].number}, --format csv")
+        _refuse_headers(where, lines, places)
         warn_of_numbers_as_names(where, lines, places)
         return WORD
     if options.ids == "auto" and must_be_strings(where, lines, places):
         return WORD
     return ID
+
+
+def _refuse_headers(where: str, lines: Sequence[DataLine], places: Sequence[int]) -> None:
+    """Refuse first lines that are no edges of names.
+
+    Raises:
+        InputError: they are a description of the file, or a header.
+    """
+    refuse_preamble(where, lines, places)
+    refuse_header(where, lines, places, f"--skip {lines[0].number}, --format csv")
 
 
 def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:

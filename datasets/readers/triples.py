@@ -103,7 +103,8 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             f"{len(names)} ({' '.join(names)}): {show(first.text)}; pass --skip "
             f"{first.number} if it is a header or a count"
         )
-    if options.ids == "auto":
+    is_guarded = options.ids == "auto" or options.guards_names
+    if is_guarded:
         refuse_comments(file, lines)
         ends = [names.index("src"), names.index("dst")]
         refuse_header(f"{file.name}:{first.number}", lines, ends, f"--skip {first.number}")
@@ -120,14 +121,14 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         first_line=first.number,
         is_first_odd=is_first_odd(lines),
     )
-    header = None if options.ids != "auto" else skipped_header(file, options.skip, layout)
+    header = None if not is_guarded else skipped_header(file, options.skip, layout)
     return TextPart(
         file,
         layout,
         options.edge_type or TRIPLE,
         skip=options.skip,
         split=split,
-        guards_names=options.ids == "auto",
+        guards_names=is_guarded,
         header=header,
     )
 

@@ -106,7 +106,8 @@ def _graph(file: InputFile) -> Any:
     graph = read_graph(file, _ENDINGS[file.path.suffix.lower()])
     if not len(graph):
         raise InputError(
-            f"{file.name}: the graph has no nodes, expected one at least; remove the file"
+            f"{file.name}: the graph has no nodes, expected at least one; "
+            f"remove the file, and its line of {LABELS} if there is one"
         )
     return graph
 

@@ -47,6 +47,7 @@ from graphsys.datasets.text.layout import (
     TextColumn,
     show,
 )
+from graphsys.datasets.text.odd_names import OddNames
 from graphsys.datasets.text.source import (
     line_of_row,
     parse_file,
@@ -148,6 +149,12 @@ class Table:
             yield from self._read_batches(self._batches)
             return
         first = 0
+        is_of_nodes = len(self.id_columns) == 1
+        odd = OddNames(
+            self.file.name,
+            is_open=self.card.ids != "string",
+            what="ids of nodes are" if is_of_nodes else "ends of edges are",
+        )
         for parsed in parse_file(
             self.file, self.layout, skip=self.skip, num_threads=self._num_threads
         ):
@@ -157,8 +164,14 @@ class Table:
                 columns["time"] = self._times(times_of(columns["time"], where), where)
             self._refuse_header_again(columns, first)
             num_rows = len(columns[self.id_columns[0]])
+            others = [it for name, it in columns.items() if name not in self.id_columns]
+            odd.add(
+                *(columns[name] for name in self.id_columns),
+                has_numbers=bool(others) and all(map(_ends_in_a_number, others)),
+            )
             yield columns, num_rows, parsed.bytes_read
             first += num_rows
+        odd.check(lambda: line_of_row(self.file, self.layout, first - 1, skip=self.skip))
 
     def _refuse_header_again(self, columns: dict[str, Any], first: int) -> None:
         """Refuse the header as a row, where files were put together."""
@@ -325,6 +338,12 @@ def _named(names: Sequence[str], roles: Mapping[str, str], where: str) -> dict[s
             raise type(err)(f"{where}: {err}")
     called = {name: role for role, name in roles.items()}
     return {name: called.get(name, name) for name in names}
+
+
+def _ends_in_a_number(column: Any) -> bool:
+    """Tell whether the last value of a column is a number, or there is none."""
+    last = column[-1:]
+    return isinstance(last, np.ndarray) or last.null_count == len(last)
 
 
 def _stacked(columns: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,18 @@ from typing import Final
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.roles import is_header
+from graphsys.datasets.text.drawn_columns import (
+    refuse_doubled_marks,
+    refuse_drawn_table,
+    refuse_fixed_widths,
+    refuse_glued_pairs,
+    refuse_wrapped_names,
+)
 from graphsys.datasets.text.first_lines import (
     DataLine,
     first_lines,
 )
-from graphsys.datasets.text.layout import BLANKS, show
+from graphsys.datasets.text.layout import BLANKS, is_number, show
 
 _MARKS: Final = (b",", b";", b"|", b":")
 _NAMES: Final = {b",": "comma", b";": "semicolon", b"|": "pipe", b"\t": "tab", b":": ":"}
@@ -45,15 +52,22 @@ def sniff_separator(
     )
     texts = [_content(line, num_columns or _ENOUGH) for line in lines]
     where = f"{file.name}:{lines[0].number}"
+    refuse_drawn_table(where, lines)
     _refuse_brackets(where, lines, texts)
     if num_columns is None:
         refuse_row_names(where, lines)
     _refuse_quotes(where, lines, texts)
+    refuse_wrapped_names(where, lines)
+    refuse_doubled_marks(where, lines)
     mark = _common_tab(where, lines, texts, num_columns) or _common_mark(
         where, lines, texts
     )
     if mark is None:
+        _refuse_some_marks(where, lines)
         _refuse_arrows(where, lines, num_columns)
+        _refuse_mark_of_lines(where, lines, num_columns)
+        refuse_fixed_widths(where, lines, num_columns)
+        refuse_glued_pairs(where, lines)
         _refuse_line_ends(where, lines, texts)
         return BLANKS, ""
     return ord(mark), (
@@ -87,7 +101,12 @@ def _common_mark(
     is_readable = len(counts) == 1 and counts <= {2, 3}
     for mark in _MARKS:
         first_ids = [line.fields[0] for line in lines]
-        is_glued = all(it.endswith(mark) and it != mark for it in first_ids)
+        is_glued = all(it.endswith(mark) and it != mark for it in first_ids) or (
+            mark != b":"
+            and all(
+                len(line.fields) > 1 and line.fields[1].startswith(mark) for line in lines
+            )
+        )
         is_alone = all(len(line.fields) == 1 and mark in line.fields[0] for line in lines)
         is_between = all(line.fields[1:2] == [mark] for line in lines)
         is_inside = (
@@ -115,6 +134,30 @@ def _common_mark(
             "ids"
         )
     return None
+
+
+def _refuse_some_marks(where: str, lines: Sequence[DataLine]) -> None:
+    """Refuse a mark that stands behind ids in half of the lines, or behind numbers.
+
+    Raises:
+        InputError: names a line that has it.
+    """
+    for mark in (b",", b";"):
+        glued = [
+            line
+            for line in lines
+            if len(line.fields) > 1
+            and len(line.fields[0]) > 1
+            and line.fields[0].endswith(mark)
+        ]
+        has_number = any(line.fields[0][:-1].isdigit() for line in glued)
+        if has_number or (glued and 2 * len(glued) >= len(lines)):
+            raise InputError(
+                f"{where.rpartition(':')[0]}:{glued[0].number}: {_shown(mark)} stands "
+                f"behind ids, {show(glued[0].text)}, but not in all lines; replace it by a "
+                f"blank, sed 's/{mark.decode()}/ /g' FILE > NEW; pass --separator space if "
+                "it is part of ids"
+            )
 
 
 def _refuse_two_marks(where: str, texts: Sequence[bytes], mark: bytes) -> None:
@@ -203,12 +246,6 @@ def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[byte
     Raises:
         InputError: all lines begin with one bracket and end with one mark.
     """
-    if all(it[:1] == b"|" and it[-1:] == b"|" for it in texts):
-        raise InputError(
-            f"{where}: every line stands between '|', {show(lines[0].text)}, as in a table "
-            "of Markdown; write plain columns, sed -E '/^[-|:+ ]+$/d; s/^\\| *//; "
-            "s/ *\\|$//' FILE > NEW"
-        )
     if all(it[-1:] == b"}" and b"{" in it[1:] for it in texts):
         raise InputError(
             f"{where}: every line ends with attributes in '{{' and '}}', "
@@ -267,30 +304,78 @@ def _refuse_arrows(where: str, lines: Sequence[DataLine], num_columns: int | Non
     """
     if num_columns is not None:
         return
-    middles = {line.fields[1] if len(line.fields) == 3 else b"" for line in lines}
+    widths = {len(line.fields) for line in lines}
+    middles = {line.fields[1] if len(line.fields) > _ENOUGH else b"" for line in lines}
     middle = middles.pop()
     text = middle.decode("utf-8", "replace")
     if middles or not middle or middle.isdigit():
-        if all(b"->" in line.text and len(line.fields) < 3 for line in lines):
-            else_ids = "; pass --separator space if it is part of ids"
-            is_edge = all(len(line.fields) == _ENOUGH for line in lines)
-            raise InputError(
-                f"{where}: '->' stands between ids, {show(lines[0].text)}; replace it by a "
-                f"blank, sed 's/->/ /' FILE > NEW{else_ids if is_edge else ''}"
-            )
+        _refuse_glued_arrows(where, lines)
         return
-    if not any(letter.isalnum() for letter in text):
+    if not any(letter.isalnum() for letter in text) and len(widths) == 1:
+        further = ",".join(_further_names(lines))
+        node = "" if further else ", or --columns src,dst,weight if it is a node"
         raise InputError(
             f"{where}: {show(middle)} stands between two ids in every line, "
-            f"{show(lines[0].text)}; pass --columns src,_,dst to leave it out, or "
-            "--columns src,dst,weight if it is a node"
+            f"{show(lines[0].text)}; pass --columns src,_,dst{further and ','}{further} to "
+            f"leave it out{node}"
         )
     is_third_id = all(it.isdigit() for line in lines for it in line.fields[::2])
-    if len(lines) >= _ENOUGH and is_third_id:
+    if widths == {3} and len(lines) >= _ENOUGH and is_third_id:
         raise InputError(
             f"{where}: {show(middle)} is the second word of every line, "
             f"{show(lines[0].text)}; pass --format triples if it is a relation, --columns "
             "src,_,dst to leave it out, or --columns src,dst,weight if it is a node"
+        )
+
+
+def _further_names(lines: Sequence[DataLine]) -> list[str]:
+    """Return names for the columns behind the third: the first is the weight if it can."""
+    width = len(lines[0].fields)
+    names = [f"c{k}" for k in range(4, width + 1)]
+    if names and all(is_number(line.fields[3]) for line in lines):
+        names[0] = "weight"
+    return names
+
+
+def _refuse_glued_arrows(where: str, lines: Sequence[DataLine]) -> None:
+    """Refuse arrows that no blank parts from ids.
+
+    Raises:
+        InputError: every line has one.
+    """
+    texts = [line.text for line in lines]
+    if not all(re.search(rb"[-=]>", it) and len(it.split()) < 3 for it in texts):
+        return
+    is_plain = all(re.search(rb"(?<![-=<~])->", it) for it in texts)
+    remedy = "s/->/ /'" if is_plain else "s/[<=~-]*[-=]>/ /'"
+    else_ids = "; pass --separator space if it is part of ids"
+    is_edge = all(len(line.fields) == _ENOUGH for line in lines)
+    (arrow, *_) = re.findall(r"[<=~-]*[-=]>", texts[0].decode("latin1"))
+    raise InputError(
+        f"{where}: {arrow!r} stands between ids, {show(texts[0])}; replace it by a "
+        f"blank, sed '{remedy} FILE > NEW{else_ids if is_edge else ''}"
+    )
+
+
+def _refuse_mark_of_lines(
+    where: str, lines: Sequence[DataLine], num_columns: int | None
+) -> None:
+    """Refuse one word that would be the source of every edge, such as DIMACS's e and a.
+
+    Raises:
+        InputError: it stands before two integers in all lines.
+    """
+    rows = [line.fields for line in lines]
+    first = rows[0][0]
+    if num_columns is not None or len(rows) < _ENOUGH or first.isdigit():
+        return
+    if all(len(it) == 3 and it[0] == first for it in rows) and all(
+        field.isdigit() for it in rows for field in it[1:]
+    ):
+        raise InputError(
+            f"{where}: {show(first)} is the first word of every line, "
+            f"{show(lines[0].text)}; pass --columns _,src,dst to leave it out, or "
+            "--columns src,dst,weight if it is a node"
         )
 
 

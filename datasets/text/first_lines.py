@@ -89,6 +89,11 @@ def is_first_odd(lines: Sequence[DataLine]) -> bool:
     return len(lines) > 1 and look(lines[0]) not in map(look, lines[1:])
 
 
+def is_even_below(lines: Sequence[DataLine]) -> bool:
+    """Tell whether all lines but the first have as many fields as each other."""
+    return len({len(line.fields) for line in lines[1:]}) == 1
+
+
 def no_text(file: InputFile, line: DataLine) -> InputError | None:
     """Return the error for a first line that is not text, or None."""
     if b"\x00" in line.text:

@@ -140,18 +140,29 @@ def json_kind(head: bytes) -> tuple[str, str] | None:
             continue
         if isinstance(value, dict) and any(isinstance(it, list) for it in value.values()):
             return None if not {"nodes", "elements"} & set(value) else ("JSON", _GRAPH)
+        if _are_pairs(value, is_line=bool(end) or len(text.strip()) > len(line)):
+            return "pairs of JSON", "write a line an edge, jq -r '.[]|@tsv' FILE > NEW.tsv"
         if isinstance(value, dict):
             return "lines of JSON", _JSON.format(items=items, **_ends(value))
         is_records = isinstance(value, list) and value and isinstance(value[0], dict)
         if is_records:
             return "JSON", _JSON.format(items=".[]|", **_ends(value[0]))
     # over several lines, or too long for this beginning
+    if re.match(rb"\[\s*\[", text):
+        return "pairs of JSON", "write a line an edge, jq -r '.[]|@tsv' FILE > NEW.tsv"
     if re.match(rb'\{\s*"|\[\s*\{\s*"', text) and (b":" in text[:4096]):
         keys = re.findall(rb'"(\w+)"\s*:', text[:4096])
         items = ".[]|" if text[:1] == b"[" else ""
         of_first = _ends(dict.fromkeys(key.decode() for key in keys))
         return "JSON", _JSON.format(items=items, **of_first)
     return None
+
+
+def _are_pairs(value: object, *, is_line: bool) -> bool:
+    """Tell whether JSON is a list of lists of ids; lists on lines of their own are none."""
+    if is_line or not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(it, list) and len(it) in (2, 3) for it in value)
 
 
 def _ends(record: dict[str, object]) -> dict[str, str]:

@@ -20,11 +20,23 @@ from graphsys.datasets.text.first_lines import SAMPLE_LINES, DataLine
 from graphsys.datasets.text.layout import LineFormat, has_lost_zeros, is_number, show
 
 _FLAGS: Final = {b"0", b"1", b"0.0", b"1.0"}
-_COMMENT: Final = re.compile(rb"\s*(//|--|/\*|[;#%!](?=\s|$))")
+_COMMENT: Final = re.compile(
+    rb"\s*(//|--|/\*|[;#%!*](?=\s|$)|={2,3}(?=[=\s]|$)"
+    rb"|\+[-=]{2}|<!--|REM(?=\s))"
+)
+_AMONG_ROWS: Final = re.compile(rb"\s*([;#%!*])\s")
 _SETTLES: Final = "--ids string if these are ids"
-_MISSING: Final = ["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"]
 _FROM, _TO = 1_000_000_000, 2_145_916_800  # 2001 to 2037
 _MARKED: Final = re.compile(rb"^[ \t]*([#%][^\s#%][^\r\n]*)", re.MULTILINE)
+_ENDING: Final = re.compile(r"(?<=[A-Za-z])([_ .-](id|ids|name|node)|I[Dd])$")
+_WORDS: Final = {
+    *(("user", "item"), ("user", "friend"), ("name", "friend"), ("parent", "child")),
+    *(("caller", "callee"), ("author", "paper"), ("buyer", "seller"), ("payer", "payee")),
+    *(("donor", "recipient"), ("employee", "manager"), ("page", "link"), ("key", "value")),
+    *(("node", "neighbor"), ("node", "neighbour"), ("paper", "cited"), ("word", "synonym")),
+    *(("follower", "following"), ("student", "teacher"), ("artist", "song")),
+}
+"""Words above columns that do not say which end is which: no reader takes them for ends."""
 _NUMBERED_WORD: Final = re.compile(r"[A-Za-z]+[_ .-]?[0-9]+|[A-Za-z]+[_ .-][aAbB]")
 
 
@@ -36,17 +48,22 @@ def refuse_comments(
     Args:
         file: The file.
         lines: Its first lines of data.
-        is_leading: Only where the very first begins so.
+        is_leading: Where the very first begins so; among others only with a blank behind
+            the mark, as lines of CSV may begin with any word.
 
     Raises:
         InputError: some begin with a mark of comments and others do not.
     """
-    is_odd = [_COMMENT.match(line.text) is not None for line in lines]
-    if not any(is_odd) or all(is_odd) or (is_leading and not is_odd[0]):
+    pattern = _COMMENT
+    if is_leading and not _COMMENT.match(lines[0].text):
+        pattern, is_leading = _AMONG_ROWS, False
+    found = [pattern.match(line.text) for line in lines]
+    is_odd = [it is not None for it in found]
+    if not any(is_odd) or all(is_odd):
         return
     place = is_odd.index(True)
     text = lines[place].text
-    mark = text.split()[0][:2].decode("utf-8", "replace")
+    mark = (found[place] or [b""])[1].decode().replace("*", "[*]")
     last = (
         is_odd.index(False) - 1
         if is_leading
@@ -257,11 +274,12 @@ def refuse_header(
     ]
     whole = [field.decode("utf-8", "replace") for field in lines[0].fields]
     first, others = rows[0], [word for row in rows[1:] for word in row]
+    is_named = _is_header_of_names(first, others)
     above_integers = bool(others) and all(word.isdigit() for word in others)
     is_word = not any(it.isdigit() or is_number(it.encode()) for it in first)
     if is_header(whole) or is_header(first):
         what = "the header"
-    elif (above_integers and is_word) or _is_numbered(first, others):
+    elif (above_integers and is_word) or is_named or _is_numbered(first, others):
         what = "what looks like a header,"
     else:
         return
@@ -269,6 +287,24 @@ def refuse_header(
     raise InputError(
         f"{where}: found {what} {show(lines[0].text)}{above}; pass {hint}, or {_SETTLES}"
     )
+
+
+def _is_header_of_names(first: Sequence[str], others: Sequence[str]) -> bool:
+    """Tell whether two words name columns above names.
+
+    They are a known pair, or both end as names of columns of ids do and no id does; or all
+    ids of at least two rows have digits and both words have none.
+    """
+    stems = [_ENDING.sub("", word).lower() for word in first]
+    if not others or any(_ENDING.search(word) for word in others):
+        return False
+    if tuple(stems) in _WORDS or tuple(reversed(stems)) in _WORDS:
+        return set(stems).isdisjoint(word.lower() for word in others)
+    if all(stem and len(stem) < len(word) for stem, word in zip(stems, first, strict=True)):
+        return True
+    has_digits = [any(map(str.isdigit, word)) for word in others]
+    is_word = all(word.replace("_", "").isalpha() for word in first)
+    return len(others) >= 4 and is_word and all(has_digits)
 
 
 def _is_numbered(first: Sequence[str], others: Sequence[str]) -> bool:
@@ -431,40 +467,3 @@ def skipped_header(
         return None
     names = [column.name for column in layout.columns]
     return fields[names.index("src")], fields[names.index("dst")]
-
-
-class MissingWords:
-    """Counts ends of edges that may stand for a missing id, such as NA and null.
-
-    Args:
-        name: The file, for the message.
-        is_open: Whether to look: not where the user says that ids are strings.
-    """
-
-    def __init__(self, name: str, *, is_open: bool) -> None:
-        self._name = name
-        self._is_open = is_open
-        self._counts: dict[str, int] = {}
-
-    def add(self, ids: Any) -> None:
-        """Take in ids, an Arrow dictionary of strings ``[n]``; integers have no words."""
-        if not self._is_open or not isinstance(ids, pa.DictionaryArray):
-            return
-        missing = pa.array(_MISSING)  # made here: pyarrow's first array imports pandas
-        found = pc.is_in(ids.dictionary, value_set=missing).to_numpy(zero_copy_only=False)
-        codes = ids.indices.to_numpy(zero_copy_only=False)
-        for code in np.flatnonzero(found).tolist():
-            word = ids.dictionary[code].as_py()
-            count = int((codes == code).sum())
-            self._counts[word] = self._counts.get(word, 0) + count
-
-    def warn(self) -> None:
-        """Say how many there are."""
-        for word, count in self._counts.items():
-            warnings.warn(
-                f"{self._name}: {count} ends of edges are {word!r}, which is taken for a "
-                f"node; if it stands for a missing id remove its lines, grep -vw '{word}' "
-                "FILE > NEW, else pass --ids string",
-                UserWarning,
-                stacklevel=2,
-            )

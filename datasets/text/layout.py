@@ -21,6 +21,11 @@ MISSING: Final = ("", "nan", "na", "null", "none")
 _NUMBER_PATTERN: Final = (
     r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
 )
+_TOTALS: Final = {
+    *("total", "totals", "grand total", "subtotal", "sub total", "sum", "sums", "average"),
+    *("avg", "mean", "count", "totale", "somme", "suma", "summe", "gesamt", "insgesamt"),
+    *("\u0438\u0442\u043e\u0433\u043e", "\u5408\u8a08", "\u5408\u8ba1", "\u603b\u8ba1"),
+}
 _EXPECTED: Final = {
     ID: "an integer id from 0 to 2**63 - 1",
     NUMBER: "a number",
@@ -54,6 +59,10 @@ class LineFormat:
         first_line: Number of the line that fixed the format, for messages.
         is_first_odd: Whether that line looks like none of the next ones: it may be a
             header or a count.
+        is_even_below: Whether all next lines have as many fields as each other: then it
+            is likely one.
+        is_ragged: Whether lines differ so much in their number of fields that they may be
+            lists of neighbors.
         keeps_zeros: Refuse ids of digits with zeros in front, which would go: nobody said
             that they are integers.
     """
@@ -64,6 +73,8 @@ class LineFormat:
     has_quotes: bool = False
     first_line: int = 1
     is_first_odd: bool = False
+    is_even_below: bool = True
+    is_ragged: bool = False
     keeps_zeros: bool = False
 
     @property
@@ -131,13 +142,30 @@ def _split_quoted(line: bytes, separator: int) -> list[bytes]:
 
 def explain(line: bytes, layout: LineFormat) -> str:
     """Say what is wrong with a line: what was found, what was expected."""
+    what = _explain(line, layout)
+    fields = layout.split(line)
+    if fields and is_total(fields[0].decode("utf-8", "replace")):
+        blank = layout.separator == BLANKS
+        end = line.strip().split(None if blank else bytes([layout.separator]), 1)[0]
+        start = end.decode("utf-8", "replace") + (" " if blank else chr(layout.separator))
+        if "'" not in start and len(fields) > 1:
+            return (
+                f"{what}; if it is a line of totals remove it, grep -v '^{start}' FILE > "
+                "NEW, else correct the line, or pass --ids string if ids are names"
+            )
+    return what
+
+
+def is_total(word: str) -> bool:
+    """Tell whether a word says that its line sums up those above."""
+    return re.sub(r"[-_ ]+", " ", word.strip(" :=*").lower()) in _TOTALS
+
+
+def _explain(line: bytes, layout: LineFormat) -> str:
     fields = layout.split(line)
     expected = len(layout.columns)
     if layout.has_quotes and line.count(b'"') % 2:
-        return (
-            f"a quoted field does not end on its line: {show(line)}; "
-            "line feeds inside quotes are not supported"
-        )
+        return explain_open_quote(line, layout.separator)
     if len(fields) != expected:
         return (
             f"found {len(fields)} column{'s' * (len(fields) != 1)}, expected {expected} "
@@ -154,6 +182,18 @@ def explain(line: bytes, layout: LineFormat) -> str:
                 "them as numbers"
             )
     return f"cannot be read: {show(line)}"
+
+
+def explain_open_quote(line: bytes, separator: int) -> str:
+    """Say of a line that a quoted field does not end on it, and what joins its lines."""
+    mark = "" if separator == ord(",") else f", delimiter={chr(separator)!r}"
+    read = f"csv.reader(sys.stdin,strict=True{mark})"
+    join = "[[c.replace('\\n',' ') for c in r]for r in "
+    return (
+        f"a quoted field does not end on its line: {show(line)}; line feeds inside quotes "
+        'are not read; put blanks in their place, python3 -c "import csv,sys;csv.writer('
+        f'sys.stdout{mark}).writerows({join}{read}])" < FILE > NEW'
+    )
 
 
 def _explain_field(field: bytes, column: TextColumn) -> str | None:

@@ -20,7 +20,6 @@ from graphsys.datasets.text.blocks import (
 )
 from graphsys.datasets.text.count_line import CountLine
 from graphsys.datasets.text.id_guards import (
-    MissingWords,
     comment_ids,
     find_row,
     header_again,
@@ -34,6 +33,7 @@ from graphsys.datasets.text.layout import (
     TextColumn,
 )
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
+from graphsys.datasets.text.odd_names import OddNames
 from graphsys.datasets.text.prefetch import prefetch
 from graphsys.datasets.text.third_column import ThirdColumnCheck
 from graphsys.datasets.text.two_ranges import TwoRanges
@@ -144,13 +144,21 @@ def parse_file(
         yield parsed
 
 
-def line_of_row(file: InputFile, layout: LineFormat, row: int, *, skip: int = 0) -> int:
-    """Return the number of the line that holds a row, both counted from the beginning.
+def line_of_row(
+    file: InputFile,
+    layout: LineFormat,
+    row: int,
+    *,
+    skip: int = 0,
+    blocks: tuple[int, int] | None = None,
+) -> int:
+    """Return the number of the line that holds a row, counted from the beginning.
 
-    Reads the file again, slowly: for messages alone.
+    Rows count from the first of the blocks, or of the file. Reads the file again, slowly:
+    for messages alone.
     """
-    number = skip
-    for load in text_blocks(file, skip=skip):
+    number = skip if blocks is None else lines_before_block(file, blocks[0], skip=skip)
+    for load in islice(text_blocks(file, skip=skip), *(blocks or (0, None))):
         for line in load().data.tobytes().split(b"\n")[:-1]:
             number += 1
             row -= bool(layout.split(line))
@@ -211,7 +219,7 @@ class TextSource(Source):
             where = f"{part.file.name}:{part.layout.first_line}"
             is_open = part.may_count and part.blocks is None
             first_line = CountLine(where, part.layout.first_line, is_open=is_open)
-            missing = MissingWords(part.file.name, is_open=part.guards_names)
+            odd = OddNames(part.file.name, is_open=part.guards_names)
             third = ThirdColumnCheck(where)
             parsing = parse_file(
                 part.file,
@@ -225,8 +233,7 @@ class TextSource(Source):
                 if len(parsed.columns["src"]):
                     _refuse_header_again(part, parsed, rows)
                     first_line.add(parsed.columns["src"], parsed.columns["dst"])
-                    missing.add(parsed.columns["src"])
-                    missing.add(parsed.columns["dst"])
+                    odd.add(parsed.columns["src"], parsed.columns["dst"])
                     if self._ranges is not None:
                         self._ranges.add(parsed.columns["src"], parsed.columns["dst"])
                     _refuse_infinite(part, parsed, rows)
@@ -243,11 +250,16 @@ class TextSource(Source):
                 )
             third.check()
             first_line.check()
-            missing.warn()
+            odd.check(partial(_line_of, part, rows - 1))
             if comments:
                 warn_of_comments(part.file.name, comments, comment)
         if self._ranges is not None:
             self._ranges.check()
+
+
+def _line_of(part: TextPart, row: int) -> int:
+    """Return the number of the line of a row, counted within what is read of the file."""
+    return line_of_row(part.file, part.layout, row, skip=part.skip, blocks=part.blocks)
 
 
 def _refuse_header_again(part: TextPart, parsed: Parsed, rows: int) -> None:
@@ -260,7 +272,7 @@ def _refuse_header_again(part: TextPart, parsed: Parsed, rows: int) -> None:
         return
     row = find_row(parsed.columns["src"], parsed.columns["dst"], part.header)
     if row >= 0:
-        line = line_of_row(part.file, part.layout, rows + row, skip=part.skip)
+        line = _line_of(part, rows + row)
         raise header_again(part.file.name, line, part.skip)
 
 
@@ -274,7 +286,7 @@ def _refuse_infinite(part: TextPart, parsed: Parsed, rows: int) -> None:
     if weights is None or np.isfinite(weights).all():
         return
     odd = np.flatnonzero(~np.isfinite(weights))
-    line = line_of_row(part.file, part.layout, rows + int(odd[0]), skip=part.skip)
+    line = _line_of(part, rows + int(odd[0]))
     raise InputError(
         f"{part.file.name}:{line}: found {weights[odd[0]]} as weight, expected a finite "
         f"number ({len(odd)} of {len(weights)} weights here are not)"
@@ -357,9 +369,12 @@ def _mended(error: BadLineError, layout: LineFormat) -> str:
 
 def _hint(layout: LineFormat) -> str:
     """Say what to do about a bad line."""
-    if layout.is_first_odd:
-        return (
-            f"; if line {layout.first_line} is a header or a count, pass "
-            f"--skip {layout.first_line}"
-        )
+    first = layout.first_line
+    lists = "pass --format adjacency if lines are lists of neighbors"
+    if layout.is_first_odd and layout.is_even_below:
+        if layout.is_ragged:
+            return f"; {lists}, or --skip {first} if line {first} is a header or a count"
+        return f"; if line {first} is a header or a count, pass --skip {first}"
+    if layout.is_ragged:
+        return f"; {lists}, else correct or remove the line"
     return "; correct or remove the line"

@@ -7,6 +7,8 @@ from tests.advice.conftest import Follow
 
 LISTS = "datasets/readers/edgelist.py"
 GUARDS = "datasets/text/id_guards.py"
+ODD = "datasets/text/odd_names.py"
+DRAWN = "datasets/text/drawn_columns.py"
 DIALECT = "datasets/text/dialect.py"
 TWO_EDGES = {"num_nodes": 3, "num_edges": 2}
 IN = "ingest a.txt -o g {0} --json"
@@ -69,6 +71,21 @@ CASES = {
         "datasets/text/source.py",
         r"or pass (--format adjacency) if lines are",
         expected={"num_nodes": 3, "num_edges": 3},
+    ),
+    "lists of one length": of_file(
+        "1 2  \n2 3 1\n3    \n",
+        DRAWN,
+        r"or pass (--format adjacency) if",
+        expected={"num_nodes": 3, "num_edges": 3},
+    ),
+    "doubled marks": of_file(
+        "1::2::5::978\n2::3::5::979\n",
+        DRAWN,
+        r"write tabs, (sed '[^']*') FILE > NEW, and pass (--separator tab)",
+        then=(
+            "$ {0} a.txt > b.txt",
+            "ingest b.txt -o g {1} --columns src,dst,c3,c4 --json",
+        ),
     ),
     "many small graphs": of_file(
         "2\n3 0\n5 2 1 2\n5 2 0 2\n5 2 0 1\n3 1\n5 1 1\n6 2 0 2\n5 1 1\n",
@@ -194,7 +211,7 @@ CASES = {
         then=("$ {0} a.txt > b.txt", "ingest b.txt -o g2 --json"),
     ),
     "an id that looks missing": of_file(
-        "a NA\na b\n", GUARDS, r"else pass (--ids string)", **WARNED
+        "a NA\na b\n", ODD, r"else pass (--ids string)", **WARNED
     ),
     "a header again": of_file(
         "src dst\na b\nsrc dst\nb c\n",

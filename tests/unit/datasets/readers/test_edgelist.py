@@ -166,7 +166,7 @@ BAD_LINES = [
         "1 2\n3 4 5\n",
         r"g\.txt:2: found 3 columns, expected 2 as on line 1: '3 4 5'.*--skip 1",
     ),
-    ("3 3 7\n# x\n1 2\n2 3\n", r"g\.txt:3: found 2 columns.* if line 1 is .*--skip 1"),
+    ("3 3 7\n# x\n1 2\n2 3\n", r"g\.txt:3: found 2 columns.*--skip 1 if line 1 is"),
     ("# c\n\n3 7\na b\nc d\n", r"g\.txt:4: found 'a' .* if line 3 is .*--skip 3"),
     ("# c d\n1 2\n2 3 4\n3 4\n", r"g\.txt:3: found 3 columns.*; correct or remove"),
     ("1 2\n2 x\n3 4\n4 5\n", r"g\.txt:2: found 'x' as dst.*; correct or remove"),
@@ -195,7 +195,7 @@ BAD_LINES = [
         "src dst time\n1 2 3\n",
         r"g\.txt:1: found the header 'src dst time'; pass --format csv",
     ),
-    ("a likes b\n", r"g\.txt:1: found 'b' as weight, .*--format triples.*--skip 1"),
+    ("a likes b\n", r"g\.txt:1: found 'b' as weight, .*--format triples"),
     (
         "# x\nsrc dst\n1 2\n",
         r"g\.txt:2: found the header 'src dst' above integer .*--skip 2",

@@ -1,0 +1,205 @@
+"""Names that are likely none, or not the one they look like: watched over a whole file."""
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import InputError
+from graphsys.datasets.text.layout import is_number, is_total
+
+_MISSING: Final = ["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"]
+_HIDDEN: Final = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
+    "\ufeff"
+)
+_BLANKS: Final = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_JOINERS: Final = "\u200c\u200d"  # letters of Persian and of pictures, but not of Latin
+_UNSEEN: Final = (
+    f"[{_HIDDEN}\xa0]|[A-Za-z0-9][{_JOINERS}]|^[{_JOINERS}{_BLANKS}]|[{_JOINERS}{_BLANKS}]$"
+)
+_PARTS: Final = re.compile(f"[{_HIDDEN}{_JOINERS}{_BLANKS}]")
+_MARKS: Final = r"[\p{M}\x{1100}-\x{11ff}]"
+_MOST_SHOWN: Final = 8
+_MOST_LOOKED_AT: Final = 1000
+_COMPOSE: Final = (
+    "python3 -c \"import sys,unicodedata as u;[sys.stdout.write(u.normalize('NFC',s)) "
+    'for s in sys.stdin]" < FILE > NEW'
+)
+
+
+class OddNames:
+    """Watches the ends of edges, or the ids of nodes, where they are names.
+
+    Counts words for a missing id, such as NA and null; names with letters that nobody
+    sees, and names in decomposed letters (Unicode's form NFD), which are other nodes than
+    what looks the same (Unicode Standard Annex 15). Refuses totals below a table.
+
+    Args:
+        name: The file, for the message.
+        is_open: Whether to look: not where the user says that ids are strings.
+        what: What the names are, for the message.
+    """
+
+    def __init__(
+        self, name: str, *, is_open: bool, what: str = "ends of edges are"
+    ) -> None:
+        self._name = name
+        self._is_open = is_open
+        self._what = what
+        self._counts: dict[str, int] = {}
+        self._unseen = _Count()
+        self._decomposed = _Count()
+        self._letters: set[str] = set()
+        self._last: tuple[str, ...] | None = None
+
+    def add(self, *ends: Any, has_numbers: bool = False) -> None:
+        """Take in names, Arrow dictionaries of strings ``[n]``; integers are passed by.
+
+        Args:
+            ends: Both ends of edges, or the ids of nodes.
+            has_numbers: Nothing but numbers stands beside ids of nodes.
+        """
+        for ids in ends:
+            if not self._is_open or not isinstance(ids, pa.DictionaryArray):
+                return
+            self._add_missing(ids)
+            if not _is_plain(ids.dictionary):
+                self._add_letters(ids)
+        if len(ends[0]) and (len(ends) == 2 or has_numbers):
+            self._last = _total(*ends)
+
+    def check(self, line_of: Callable[[], int]) -> None:
+        """Refuse a last line of totals; say what else was found.
+
+        Args:
+            line_of: Returns the number of the last line with data.
+
+        Raises:
+            InputError: the last line begins with a word such as Total, that no other
+                line has, and a number stands beside it.
+        """
+        if self._last is not None:
+            line = line_of()
+            raise InputError(
+                f"{self._name}:{line}: the last line looks like totals or a count, "
+                f"{' '.join(self._last)!r}; remove it, sed '{line}d' FILE > NEW, or pass "
+                "--ids string if it is data"
+            )
+        for word, count in self._counts.items():
+            self._warn(
+                f"{count} {self._what} {word!r}, which is taken for a node; if it stands "
+                f"for a missing id remove its lines, grep -vw '{word}' FILE > NEW, else "
+                "pass --ids string"
+            )
+        for found, what, remedy in (
+            (self._unseen, "letters that are not seen", f"replace them, {self._sed()}"),
+            (
+                self._decomposed,
+                "letters in parts (Unicode's NFD)",
+                f"join them, {_COMPOSE}",
+            ),
+        ):
+            if found.count:
+                self._warn(
+                    f"{found.count} {self._what} names with {what}, such as "
+                    f"{visible(found.example)}: other nodes than the same names without; "
+                    f"{remedy}, else pass --ids string"
+                )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"{self._name}: {text}", UserWarning, stacklevel=3)
+
+    def _add_missing(self, ids: Any) -> None:
+        missing = pa.array(_MISSING)  # made here: pyarrow's first array imports pandas
+        found = pc.is_in(ids.dictionary, value_set=missing).to_numpy(zero_copy_only=False)
+        codes = ids.indices.to_numpy(zero_copy_only=False)
+        for code in np.flatnonzero(found).tolist():
+            word = ids.dictionary[code].as_py()
+            count = int((codes == code).sum())
+            self._counts[word] = self._counts.get(word, 0) + count
+
+    def _add_letters(self, ids: Any) -> None:
+        names = ids.dictionary
+        unseen = pc.match_substring_regex(names, _UNSEEN)
+        if pc.any(unseen).as_py():
+            self._unseen.add(ids, unseen)
+            for name in names.filter(unseen).slice(0, _MOST_LOOKED_AT).to_pylist():
+                self._letters |= set(_PARTS.findall(name))
+        marked = pc.match_substring_regex(names, _MARKS)
+        if pc.any(marked).as_py():  # only these may be decomposed: normalizing is slow
+            composed = pc.utf8_normalize(names, "NFC")
+            self._decomposed.add(ids, pc.and_(marked, pc.not_equal(composed, names)))
+
+    def _sed(self) -> str:
+        """Return the command that replaces the letters that were found."""
+        blanks = re.compile(f"[{_BLANKS}]")
+        parts = [
+            f"s/{_escaped(it)}/{' ' if blanks.match(it) else ''}/g"
+            for it in sorted(self._letters)[:_MOST_SHOWN]
+        ]
+        return f"LC_ALL=C sed '{'; '.join(parts)}' FILE > NEW"
+
+
+class _Count:
+    """How many names are odd, and the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.example = ""
+
+    def add(self, ids: Any, is_odd: Any) -> None:
+        odd = is_odd.to_numpy(zero_copy_only=False)
+        if odd.any():
+            codes = ids.indices.to_numpy(zero_copy_only=False)
+            self.count += int(odd[codes].sum())
+            self.example = self.example or ids.dictionary[int(odd.argmax())].as_py()
+
+
+def visible(text: str) -> str:
+    r"""Quote a name with all letters that are not seen, or are parts, by their numbers.
+
+    Examples:
+        >>> visible("a\u200bu\u0308")
+        "'a\\u200bu\\u0308'"
+    """
+    return "".join(
+        f"\\u{ord(it):04x}" if unicodedata.combining(it) else it for it in repr(text)
+    )
+
+
+def _is_plain(names: Any) -> bool:
+    """Tell whether names are of ASCII without control characters."""
+    data = names.buffers()[2]
+    if data is None or not data.size:
+        return True
+    letters = np.frombuffer(data, dtype=np.int8)
+    return bool(letters.min() >= 32 and letters.max() < 127)
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode())
+
+
+def _total(*ends: Any) -> tuple[str, ...] | None:
+    """Return the names of the last row where they are a word of totals and a number."""
+    first, *others = found = tuple(ids[-1].as_py() for ids in ends)
+    second = others[0] if others else ""
+    if re.fullmatch(r"\([0-9]+", first) and re.fullmatch(r"rows?\)", second):
+        return found
+    is_count = is_number(second.replace(",", "").strip("%() ").encode())
+    is_mark = not any(map(str.isalnum, second))
+    if not is_total(first) or not (is_count or is_mark):
+        return None
+    return found if sum(_times(ids, first) for ids in ends) == 1 else None
+
+
+def _times(ids: Any, name: str) -> int:
+    """Return how often a name stands among names."""
+    code = pc.index(ids.dictionary, pa.scalar(name, ids.dictionary.type)).as_py()
+    return int((ids.indices.to_numpy(zero_copy_only=False) == code).sum())
