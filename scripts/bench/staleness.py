@@ -71,11 +71,8 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "incremental": ("graphsys/engine/incremental", "graphsys/kernels/cpu/incremental"),
     "ingest": _INGEST,
     "instructions": ("graphsys/analysis",),
-    "kill_append": ("graphsys/storage",),
     "kill_billion": ("graphsys/storage", *_EMBEDDING),
     "kill_cluster": _CLUSTER,
-    "kill_ingest": _INGEST,
-    "kill_training": _EMBEDDING,
     "memory_rule": ("graphsys/engine", *_INGEST),
     "leiden": (
         "graphsys/engine/algorithms/leiden.py",
