@@ -24,6 +24,7 @@ _ENDS: Final = (
     ("follower", "followee"),
     ("u", "v"),
     ("h", "t"),
+    ("_start", "_end"),
 )
 _ENDINGS: Final = ("", "_id", "_node", "_node_id", "id", "node", "nodeid")
 PAIRS: Final = tuple(

@@ -15,6 +15,7 @@ from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, read_head, text_file
+from graphsys.datasets.folders.neo4j import refuse_nodes_among_edges
 from graphsys.datasets.readers.edgelist import guess_columns, numbered_names, watched_ranges
 from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
@@ -85,6 +86,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         _refuse_other_tables(file, lines, separator, options)
     if _has_header(lines[0], header, options):
         where = f"{file.name}:{lines[0].number}"
+        refuse_nodes_among_edges(where, header, lines[1:], chr(separator))
         roles = _roles(header, options, where)
         names = [roles.get(name, "_") for name in header]
         skip, lines = lines[0].number, lines[1:]

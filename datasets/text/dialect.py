@@ -7,6 +7,7 @@ be read in two ways are refused with the commands that settle it.
 """
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Final
 
@@ -30,6 +31,7 @@ _MARKS: Final = (b",", b";", b"|", b":")
 _NAMES: Final = {b",": "comma", b";": "semicolon", b"|": "pipe", b"\t": "tab", b":": ":"}
 _BRACKETS: Final = (b"(", b"[", b"{", b"<")
 _ENDS: Final = b";,"
+_LINE_WORDS: Final = (b"edge", b"arc", b"link")
 _ENOUGH: Final = 2
 """Lines that have the same word in the middle before it is taken for an arrow."""
 
@@ -65,7 +67,7 @@ def sniff_separator(
     if mark is None:
         _refuse_some_marks(where, lines)
         _refuse_arrows(where, lines, num_columns)
-        _refuse_mark_of_lines(where, lines, num_columns)
+        _look_at_first_word(where, lines, num_columns)
         refuse_fixed_widths(where, lines, num_columns)
         refuse_glued_pairs(where, lines)
         _refuse_line_ends(where, lines, texts)
@@ -357,26 +359,32 @@ def _refuse_glued_arrows(where: str, lines: Sequence[DataLine]) -> None:
     )
 
 
-def _refuse_mark_of_lines(
+def _look_at_first_word(
     where: str, lines: Sequence[DataLine], num_columns: int | None
 ) -> None:
-    """Refuse one word that would be the source of every edge, such as DIMACS's e and a.
+    """Refuse one mark that would be the source of every edge, such as DIMACS's e and a.
+
+    Other words are said in a warning: the star of a node with a name looks so.
 
     Raises:
-        InputError: it stands before two integers in all lines.
+        InputError: a letter, or a word for edges, stands before two integers in all lines.
     """
     rows = [line.fields for line in lines]
     first = rows[0][0]
     if num_columns is not None or len(rows) < _ENOUGH or first.isdigit():
         return
-    if all(len(it) == 3 and it[0] == first for it in rows) and all(
+    if not all(len(it) == 3 and it[0] == first for it in rows) or not all(
         field.isdigit() for it in rows for field in it[1:]
     ):
-        raise InputError(
-            f"{where}: {show(first)} is the first word of every line, "
-            f"{show(lines[0].text)}; pass --columns _,src,dst to leave it out, or "
-            "--columns src,dst,weight if it is a node"
-        )
+        return
+    found = (
+        f"{where}: {show(first)} is the first word of every line, {show(lines[0].text)}; "
+        "pass --columns _,src,dst to leave it out, or --columns src,dst,weight if it is a "
+        "node"
+    )
+    if len(first) == 1 or first.lower() in _LINE_WORDS:
+        raise InputError(found)
+    warnings.warn(found, UserWarning, stacklevel=3)
 
 
 def _refuse_line_ends(

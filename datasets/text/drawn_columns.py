@@ -7,7 +7,7 @@ from typing import Final
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.text.first_lines import DataLine
-from graphsys.datasets.text.layout import BLANKS, show
+from graphsys.datasets.text.layout import BLANKS, is_number, show
 
 _PAIRS: Final = (
     ("\u201c", "\u201d"),
@@ -59,8 +59,10 @@ def refuse_fixed_widths(
     is_plain = not any(b"\t" in it for it in texts)
     if len(lines) < 2 or not is_plain:
         return
+    is_read = words == {3} and all(is_number(line.fields[2]) for line in lines)
     if (
-        len(pieces) == 1
+        not is_read  # as printf pads a weight
+        and len(pieces) == 1
         and pieces != words
         and pieces <= ({num_columns} if num_columns else {2, 3})
     ):

@@ -37,6 +37,7 @@ _WORDS: Final = {
     *(("follower", "following"), ("student", "teacher"), ("artist", "song")),
 }
 """Words above columns that do not say which end is which: no reader takes them for ends."""
+_PREFIX: Final = re.compile(r"([^0-9]*)[0-9]+")
 _NUMBERED_WORD: Final = re.compile(r"[A-Za-z]+[_ .-]?[0-9]+|[A-Za-z]+[_ .-][aAbB]")
 
 
@@ -292,8 +293,9 @@ def refuse_header(
 def _is_header_of_names(first: Sequence[str], others: Sequence[str]) -> bool:
     """Tell whether two words name columns above names.
 
-    They are a known pair, or both end as names of columns of ids do and no id does; or all
-    ids of at least two rows have digits and both words have none.
+    They are a known pair, or both end as names of columns of ids do and no id does; or
+    the ids of each column, of two rows at least, are one prefix and a number, and both
+    words have no digits.
     """
     stems = [_ENDING.sub("", word).lower() for word in first]
     if not others or any(_ENDING.search(word) for word in others):
@@ -302,9 +304,13 @@ def _is_header_of_names(first: Sequence[str], others: Sequence[str]) -> bool:
         return set(stems).isdisjoint(word.lower() for word in others)
     if all(stem and len(stem) < len(word) for stem, word in zip(stems, first, strict=True)):
         return True
-    has_digits = [any(map(str.isdigit, word)) for word in others]
+    matches = [_PREFIX.fullmatch(word) for word in others]
+    prefixes = [match[1] if match else None for match in matches]  # TP53 BRCA1: several
+    are_numbered = None not in prefixes and all(
+        len(set(prefixes[k::2])) == 1 for k in (0, 1)
+    )
     is_word = all(word.replace("_", "").isalpha() for word in first)
-    return len(others) >= 4 and is_word and all(has_digits)
+    return len(others) >= 4 and is_word and are_numbered
 
 
 def _is_numbered(first: Sequence[str], others: Sequence[str]) -> bool:

@@ -196,10 +196,14 @@ def _total(*ends: Any) -> tuple[str, ...] | None:
     is_mark = not any(map(str.isalnum, second))
     if not is_total(first) or not (is_count or is_mark):
         return None
-    return found if sum(_times(ids, first) for ids in ends) == 1 else None
+    once = found if is_count else found[:1]  # 7 is a node where it stands elsewhere, too
+    is_once = all(sum(_times(ids, it) for ids in ends) == 1 for it in once)
+    return found if is_once else None
 
 
 def _times(ids: Any, name: str) -> int:
     """Return how often a name stands among names."""
     code = pc.index(ids.dictionary, pa.scalar(name, ids.dictionary.type)).as_py()
-    return int((ids.indices.to_numpy(zero_copy_only=False) == code).sum())
+    return (
+        0 if code < 0 else int((ids.indices.to_numpy(zero_copy_only=False) == code).sum())
+    )

@@ -26,7 +26,6 @@ from graphsys.datasets.text.id_guards import (
     warn_of_comments,
 )
 from graphsys.datasets.text.layout import (
-    BLANKS,
     ID,
     NUMBER,
     LineFormat,
@@ -42,9 +41,6 @@ from graphsys.storage.source import EdgeChunk, Source
 
 STRETCH_BLOCKS: Final = 8
 """Blocks of a file that one reader of several reads."""
-
-_WEIGHTED = ["src", "dst", "weight"]
-"""Columns of three numbers without names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,14 +353,7 @@ def _mended(error: BadLineError, layout: LineFormat) -> str:
         return f"{error.what}{_hint(layout)}, or pass --ids string if ids are names"
     if "\\r" in error.what:
         return f"{error.what}; if lines end in several ways, tr '\\r' '\\n' < FILE > NEW"
-    what = f"{error.what}{_hint(layout)}"
-    has_no_names = (
-        layout.separator == BLANKS
-        and [column.name for column in layout.columns] == _WEIGHTED
-    )
-    if has_no_names and "as on line" in error.what:
-        what += ", or pass --format adjacency if lines are lists of neighbors"
-    return what
+    return f"{error.what}{_hint(layout)}"
 
 
 def _hint(layout: LineFormat) -> str:

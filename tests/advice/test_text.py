@@ -10,6 +10,12 @@ GUARDS = "datasets/text/id_guards.py"
 ODD = "datasets/text/odd_names.py"
 DRAWN = "datasets/text/drawn_columns.py"
 DIALECT = "datasets/text/dialect.py"
+APOC = (
+    '"_id","_labels","name","_start","_end","_type","since"\n'
+    '"0",":Person","Jim, ""Red""",,,,\n'
+    '"1",":Person","Eva",,,,\n"7",":City","Ulm",,,,\n'
+    ',,,"0","1","KNOWS","1993"\n,,,"1","7","LIVES_IN",\n'
+)
 TWO_EDGES = {"num_nodes": 3, "num_edges": 2}
 IN = "ingest a.txt -o g {0} --json"
 
@@ -69,7 +75,7 @@ CASES = {
     "lists of neighbors, the first of two": of_file(
         "1 2 3\n2 3\n",
         "datasets/text/source.py",
-        r"or pass (--format adjacency) if lines are",
+        r"; pass (--format adjacency) if lines are",
         expected={"num_nodes": 3, "num_edges": 3},
     ),
     "lists of one length": of_file(
@@ -77,6 +83,14 @@ CASES = {
         DRAWN,
         r"or pass (--format adjacency) if",
         expected={"num_nodes": 3, "num_edges": 3},
+    ),
+    "nodes above edges": Case(
+        files={"all.csv": APOC},
+        command="ingest all.csv -o g",
+        told_in="datasets/folders/neo4j.py",
+        advice=r'apart, (python3 -c "[^"]*") < FILE, and (ingest nodes.csv edges.csv)',
+        then=("$ {0} < all.csv", "{1} -o g --json"),
+        expected={"num_nodes": 3, "num_edges": 2},
     ),
     "doubled marks": of_file(
         "1::2::5::978\n2::3::5::979\n",

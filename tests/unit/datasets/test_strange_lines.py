@@ -192,6 +192,46 @@ def test_lines_that_are_no_edges_are_refused_with_what_leads_on(
     assert read(path, options) == expected
 
 
+GOOD = [
+    "".join(f"hub {k}\n" for k in range(1, 6)),
+    "a 1\nb 2\nTotal 2\n",
+    "Shell BP\nEngie Total\n",
+    "EGF EGFR\nTP53 MDM2\nBRCA1 BRCA2\n",
+    "EGF EGFR 0.9\nTP53 MDM2 0.7\n",
+    "alice bob\ncarol3 dave4\neve5 alice1\n",
+    "abcdef fedcba\n1a2b3c 4d5e6f\n9a8b7c 0d1e2f\n",
+    "a-b c_d\ne.f g-h\n_x y_\n",
+    "http://a.org/1 http://a.org/2\nhttp://a.org/2 http://a.org/3\n",
+    "<http://a.org/1> <http://a.org/2>\n<http://a.org/2> <http://a.org/3>\n",
+    "GO:0001 GO:0002\nGO:0002 HP:0003\n",
+    "a@x.com b@y.com\n@c@z.org a@x.com\n",
+    "\u6771\u4eac \u5927\u962a\n\u5927\u962a \u4eac\u90fd\n",
+    "a==1.0 b==2.0\nstd::map std::list\n",
+    "parent child\nmother child\n",
+    "1 2    0.500\n2 3    0.250\n10 4   0.125\n",
+]
+"""Edge lists that look like something else, and are none."""
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_ordinary_names_go_in_without_a_word(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(path) == [tuple(line.split()[:2]) for line in text.splitlines()]
+
+
+def test_a_star_of_a_name_is_said_and_a_mark_of_lines_refused(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text("hub 1 5\nhub 2 3\n")
+    with pytest.warns(UserWarning, match="'hub' is the first word of every line.*_,src"):
+        assert read(path) == [("hub", "1"), ("hub", "2")]
+    path.write_text("edge 1 5\nedge 2 3\n")
+    with pytest.raises(InputError, match="'edge' is the first word of every line"):
+        read(path)
+
+
 def test_a_bad_line_of_many_is_no_list_and_no_header(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"
     path.write_text("1 2\n2 3\n3 4 5\n4 5\n")

@@ -111,7 +111,7 @@ def test_neo4j_ids_are_of_one_kind_in_all_files(tmp_path: Path) -> None:
             r"person_0_0\.csv:4: node 1 is listed a second time, after line 2",
         ),
         (SNB | {"person_1_0.csv": "id\n1\n"}, "a second file of nodes of type 'person'"),
-        ({"p_0.csv": "id\n1\n"}, r"no \[\[edges\]\], expected at least one"),
+        ({"p_0.csv": "id\n1\n"}, "p_0.csv: nodes alone, expected files of edges"),
     ],
 )
 def test_wrong_files_are_refused(
@@ -138,3 +138,15 @@ def test_a_header_in_a_file_of_its_own_is_joined_as_advised(
     graph = ingest(command[2], "graph").graph
     assert graph.num_edges == 2
     assert sorted(graph.relations("WHOLE") or []) == ["KNOWS", "LIKES"]
+
+
+def test_an_export_of_apoc_without_nodes_has_its_ends(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("_id,_labels,_start,_end,_type\n,,0,1,KNOWS\n,,1,7,LIKES\n")
+    (chunk,) = open_source(path).chunks()
+    assert isinstance(chunk, EdgeChunk)
+    assert (chunk.src.tolist(), chunk.dst.tolist()) == ([0, 1], [1, 7])
+    path.write_text("_id,_start,_end\n3,,\n,3,3\n")
+    for columns in (None, "src=_start,dst=_end"):
+        with pytest.raises(InputError, match=r"\(_id\) stand above .* \(_start, _end\)"):
+            open_source(path, columns=columns)

@@ -182,7 +182,7 @@ TABLE = "graph,label\nm0,1\nm1,2\n"
         (replaced("m2.graphml", "<graphml"), "m2.graphml: NetworkX cannot read it as"),
         (
             replaced("m1.json", '{"nodes": [], "links": [], "graph": {"label": 1}}'),
-            "m1.json: the graph has no nodes, expected one at least; remove the file",
+            "m1.json: the graph has no nodes, expected at least one; remove the file",
         ),
         (
             replaced("m1.json", '{"nodes": [{"id": 0}], "links": []}'),
