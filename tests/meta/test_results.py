@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
 RESULTS = SCRIPTS / "bench" / "results"
 STAMP = ("command", "commit", "date", "hardware", "load_average")
+_LOAD = re.search(r"^QUIET_LOAD = (.+)$", (SCRIPTS / "bench/load.py").read_text(), re.M)
+QUIET_LOAD = float(_LOAD[1]) if _LOAD else 0.0
 NAME = re.compile(r"[a-z_]+_(sm90|[a-z]\d{3}|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
 SAVERS = {
     "bench/run": ("analysis", "--save"),
@@ -75,6 +77,37 @@ def test_every_row_states_command_commit_date_hardware_and_load() -> None:
     bad = {name for name, found in faults.items() if found}
     assert {name: faults[name] for name in bad - OLDER.keys()} == {}
     assert OLDER.keys() - bad == set()  # what was measured again leaves the list
+
+
+def loads_of(result: dict[str, Any]) -> list[float]:
+    """Return all load averages of a result: of the whole, its runs and its rows."""
+    machine = result.get("machine", {})
+    stated = [machine, *machine.get("runs", ()), *result.get("rows", [result])]
+    return [load for it in stated for load in it.get("load_average") or ()]
+
+
+def test_pages_call_a_machine_quiet_only_where_the_file_does() -> None:
+    link = re.compile(r"\(([^()\s]*results/[a-z0-9_-]+\.json)\)")
+    loud = []
+    for page in pages():
+        for paragraph in page.read_text().split("\n\n"):
+            if not re.search(r"quiet\s+machine", paragraph, re.IGNORECASE):
+                continue
+            for target in link.findall(paragraph):
+                result = json.loads((page.parent / target).resolve().read_text())
+                if max(loads_of(result), default=0.0) > QUIET_LOAD:
+                    loud.append((page.relative_to(ROOT).as_posix(), target))
+    assert loud == []
+
+
+def pages() -> list[Path]:
+    """Return the Markdown files of the tree, each once."""
+    rooms = ("graphsys", "datasets", "partitioners", "scripts")
+    found = [
+        *ROOT.glob("*.md"),
+        *(it for room in rooms for it in (ROOT / room).rglob("*.md")),
+    ]
+    return sorted({path.resolve() for path in found})
 
 
 def test_no_result_tells_folders_of_the_machine() -> None:
