@@ -20,7 +20,6 @@ from graphsys.engine.algorithms.shortest_paths import (
     paths_from,
     refuse_weights,
     sssp_needs,
-    tree_bytes,
 )
 from graphsys.engine.edge_weights import refuse_negative
 from graphsys.engine.needs import Facts, Need
@@ -37,11 +36,13 @@ _NONE = np.empty(0, dtype=np.float64)
 def _path_needs(facts: Facts) -> Need:
     own = sssp_needs(facts)
     room = "shortest_paths" if facts.topology.has_weight else "traversal"
+    scratch = 4 + (8 if facts.nodes > np.iinfo(np.int32).max else 4)
+    tree = (26 + min(facts.ranked, 4) + scratch) * facts.nodes
     return Need(
         rows=own.rows,
         in_place=True,
         columns=own.columns,
-        bytes=max(own.bytes, tree_bytes(facts)) + 8 * facts.nodes,
+        bytes=max(own.bytes, facts.ranked * facts.nodes, tree) + 8 * facts.nodes,
         kernels=room,
         variant="parents",
     )
@@ -111,7 +112,8 @@ def shortest_path(
 
 def _detour_needs(facts: Facts) -> Need:
     columns = ("weight",) if facts.topology.has_weight else ()
-    per_node = 7 * 8 + 2 + facts.ranked
+    # ranks are found before there is anything else
+    per_node = max(7 * 8 + 2 + min(facts.ranked, 8), facts.ranked)
     return Need(rows=("out",), in_place=True, columns=columns, bytes=per_node * facts.nodes)
 
 

@@ -257,6 +257,7 @@ def paths_from(topology: Topology, start: int, team: ThreadTeam) -> PathTree:
     Raises:
         InvalidGraphError: some weights are negative or NaN.
     """
+    _ = topology.rank  # sorting ids takes most, so it comes before all else
     out = _weighted_rows(topology)
     distance, levels = _search_from(topology, out, start, team)
     if levels is not None:

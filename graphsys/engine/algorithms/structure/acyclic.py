@@ -201,7 +201,14 @@ def _refuse_weights(weight: npt.NDArray[Any]) -> None:
         )
 
 
-@listed(needs=_order_needs, answers=True)
+def _cycle_needs(facts: Facts) -> Need:
+    # a graph without a direction is peeled, then ranked, then walked
+    per_node = 4 * 8 if facts.topology.is_directed else 12
+    per_node += max(facts.ranked, 4 + 2 * 8)
+    return Need(rows=facts.both, in_place=True, bytes=per_node * facts.nodes)
+
+
+@listed(needs=_cycle_needs, answers=True)
 def find_cycle(graph: GraphLike, **options: Unpack[NativeOptions]) -> Result:
     """A cycle of the graph, node by node, or none: whether there is one.
 

@@ -12,7 +12,9 @@ from graphsys.engine.algorithms.algorithm import GraphLike, NativeOptions, liste
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Allocate
 from graphsys.kernels.cpu.algorithms.structure.cut_points import BlockState, find_blocks
+from graphsys.storage.scratch_arrays import ScratchArrays
 
 Ints = npt.NDArray[np.int64]
 Rows = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
@@ -33,43 +35,59 @@ class Blocks:
     is_bridge: npt.NDArray[np.bool_]
 
 
-def _block_needs(facts: Facts) -> Need:
-    found = 3 * 8 + 2 + 2 * 4 + 2 * 4 + 8 + 8
-    sorting = 2 * 8 * 5 + 2 * facts.id_bytes + facts.ranked
-    bytes_ = (found + sorting) * facts.nodes
+def _needs(facts: Facts, per_block: float, per_member: float) -> Need:
+    """Tell what finding blocks takes, or sorting them after, whichever is more."""
+    blocks = _num_blocks(facts)
+    members = facts.nodes + blocks
+    finding = 50 * facts.nodes + 9 * blocks + 12 * members
+    sorting = per_block * blocks + per_member * members + 4 * facts.nodes
+    bytes_ = max(finding, sorting, facts.ranked * facts.nodes)
     return Need(rows=facts.both, in_place=True, bytes=bytes_)
 
 
-def blocks_of(topology: Topology) -> Blocks:
+def _num_blocks(facts: Facts) -> int:
+    """Return how many blocks there are: counted; without a budget guessed by the leaves."""
+    topology = facts.topology
+    if facts.is_stated:
+        return len(blocks_of(topology, ScratchArrays().zeros).is_bridge)
+    degree = topology.out_degree
+    if topology.is_directed:
+        degree = degree + topology.in_degree
+    return int(np.count_nonzero(degree == 1)) * 11 // 10
+
+
+def blocks_of(topology: Topology, allocate: Allocate = np.empty) -> Blocks:
     """Find the blocks, as searched from the first node on."""
     out = topology.rows("out")
     none = out.begins[:0], out.ends[:0], out.indices[:0]
     into = topology.rows("in").arrays if topology.is_directed else none
-    return blocks_of_rows((out.begins, out.ends, out.indices), into)
+    return blocks_of_rows((out.begins, out.ends, out.indices), into, allocate)
 
 
-def blocks_of_rows(out: Rows, into: Rows) -> Blocks:
+def blocks_of_rows(out: Rows, into: Rows, allocate: Allocate = np.empty) -> Blocks:
     """Find the blocks in the order in which a search completes them.
 
     Args:
         out: Where each row of out-neighbors begins and ends, and the neighbors.
         into: The same of in-neighbors; of length 0 where there is no direction.
+        allocate: Makes the arrays of the search.
 
     Returns:
         Blocks; the last member of each is the node that the others were found from.
     """
     num_nodes, dtype = len(out[0]), out[2].dtype
     state = BlockState(
-        number=np.zeros(num_nodes, dtype=np.int64),
-        low=np.empty(num_nodes, dtype=np.int64),
-        path=np.empty(num_nodes, dtype=dtype),
-        place=np.empty(num_nodes, dtype=np.int64),
-        skipped=np.empty(num_nodes, dtype=np.bool_),
-        waiting=np.empty(num_nodes, dtype=dtype),
-        members=np.empty(2 * num_nodes, dtype=dtype),
-        bounds=np.empty(num_nodes + 1, dtype=np.int64),
-        is_bridge=np.empty(num_nodes, dtype=np.bool_),
+        number=allocate(num_nodes, np.int64),
+        low=allocate(num_nodes, np.int64),
+        path=allocate(num_nodes, dtype),
+        place=allocate(num_nodes, np.int64),
+        skipped=allocate(num_nodes, np.bool_),
+        waiting=allocate(num_nodes, dtype),
+        members=allocate(2 * num_nodes, dtype),
+        bounds=allocate(num_nodes + 1, np.int64),
+        is_bridge=allocate(num_nodes, np.bool_),
     )
+    state.number[:] = 0
     count = find_blocks(*out, *into, state)
     bounds = state.bounds[: count + 1].copy()
     return Blocks(
@@ -79,7 +97,11 @@ def blocks_of_rows(out: Rows, into: Rows) -> Blocks:
     )
 
 
-@listed(needs=_block_needs, answers=True)
+def _point_needs(facts: Facts) -> Need:
+    return _needs(facts, 0, 0)
+
+
+@listed(needs=_point_needs, answers=True)
 def articulation_points(graph: GraphLike, **options: Unpack[NativeOptions]) -> Result:
     """Nodes without which their component falls apart.
 
@@ -118,7 +140,11 @@ def articulation_points(graph: GraphLike, **options: Unpack[NativeOptions]) -> R
     )
 
 
-@listed(needs=_block_needs, answers=True)
+def _bridge_needs(facts: Facts) -> Need:
+    return _needs(facts, 96 + 2 * facts.id_bytes, 8)
+
+
+@listed(needs=_bridge_needs, answers=True)
 def bridges(graph: GraphLike, **options: Unpack[NativeOptions]) -> Result:
     """Edges without which their component falls apart.
 
@@ -165,7 +191,11 @@ def bridges(graph: GraphLike, **options: Unpack[NativeOptions]) -> Result:
     )
 
 
-@listed(needs=_block_needs, answers=True)
+def _component_needs(facts: Facts) -> Need:
+    return _needs(facts, 40, 48 + facts.id_bytes)
+
+
+@listed(needs=_component_needs, answers=True)
 def biconnected_components(graph: GraphLike, **options: Unpack[NativeOptions]) -> Result:
     """Largest parts that stay connected when any one of their nodes goes.
 
