@@ -39,7 +39,7 @@ def _needs(facts: Facts, per_block: float, per_member: float) -> Need:
     """Tell what finding blocks takes, or sorting them after, whichever is more."""
     blocks = _num_blocks(facts)
     members = facts.nodes + blocks
-    finding = 50 * facts.nodes + 9 * blocks + 12 * members
+    finding = 34 * facts.nodes + 18 * blocks + 8 * members
     sorting = per_block * blocks + per_member * members + 4 * facts.nodes
     bytes_ = max(finding, sorting, facts.ranked * facts.nodes)
     return Need(rows=facts.both, in_place=True, bytes=bytes_)

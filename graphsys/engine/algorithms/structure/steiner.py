@@ -39,7 +39,7 @@ class _Edges(NamedTuple):
 def _steiner_needs(facts: Facts) -> Need:
     columns = ("weight",) if facts.topology.has_weight else ()
     ways = 2 if facts.topology.is_directed else 1
-    made = 60 * ways * facts.edges + (72 + facts.ranked) * facts.nodes
+    made = 64 * ways * facts.edges + (72 + facts.ranked) * facts.nodes
     return Need(rows=("out",), columns=columns, bytes=made, copies=_EDGES)
 
 
@@ -74,7 +74,7 @@ def steiner_tree(
             infinite or NaN; or all together are more than float64 holds.
 
     Complexity:
-        O(E log N) time in one thread; 60 bytes an edge and direction.
+        O(E log N) time in one thread; 64 bytes an edge and direction.
 
     References:
         Mehlhorn, "A faster approximation algorithm for the Steiner problem in graphs",
