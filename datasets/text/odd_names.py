@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import InputError
+from graphsys.datasets.roles import PAIRS
 from graphsys.datasets.text.layout import is_number, is_total
 
 _MISSING: Final = ["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"]
@@ -25,6 +27,16 @@ _UNSEEN: Final = (
 )
 _PARTS: Final = re.compile(f"[{_HIDDEN}{_JOINERS}{_BLANKS}]")
 _MARKS: Final = r"[\p{M}\x{1100}-\x{11ff}]"
+_HEADERS: Final = {
+    (first, second) for first, second in PAIRS if len(first) > 1 and first != "start"
+}
+_FIRSTS: Final = sorted(
+    {word for it, _ in _HEADERS for word in (it, it.upper(), it.capitalize())}
+)
+_COMMENT: Final = r"^(//|--|/\*|<!--|[;!*]$)"
+_COMMENT_BYTES: Final = np.frombuffer(b"/-<;!*", dtype=np.uint8)
+_FEW: Final = 0.1
+"""Share of rows up to which marks of comments are none of ids."""
 _MOST_SHOWN: Final = 8
 _MOST_LOOKED_AT: Final = 1000
 _COMPOSE: Final = (
@@ -38,7 +50,8 @@ class OddNames:
 
     Counts words for a missing id, such as NA and null; names with letters that nobody
     sees, and names in decomposed letters (Unicode's form NFD), which are other nodes than
-    what looks the same (Unicode Standard Annex 15). Refuses totals below a table.
+    what looks the same (Unicode Standard Annex 15); headers and comments behind the first
+    lines, which are looked at before. Refuses totals below a table.
 
     Args:
         name: The file, for the message.
@@ -53,6 +66,9 @@ class OddNames:
         self._is_open = is_open
         self._what = what
         self._counts: dict[str, int] = {}
+        self._headers: dict[tuple[str, str], int] = {}
+        self._comments = _Count()
+        self._num_rows = 0
         self._unseen = _Count()
         self._decomposed = _Count()
         self._letters: set[str] = set()
@@ -71,6 +87,12 @@ class OddNames:
             self._add_missing(ids)
             if not _is_plain(ids.dictionary):
                 self._add_letters(ids)
+        self._num_rows += len(ends[0])
+        if len(ends) == 2:
+            self._add_headers(*ends)
+            if np.isin(_first_bytes(ends[0].dictionary), _COMMENT_BYTES).any():
+                marked = pc.match_substring_regex(ends[0].dictionary, _COMMENT)
+                self._comments.add(ends[0], marked)
         if len(ends[0]) and (len(ends) == 2 or has_numbers):
             self._last = _total(*ends)
 
@@ -96,6 +118,21 @@ class OddNames:
                 f"{count} {self._what} {word!r}, which is taken for a node; if it stands "
                 f"for a missing id remove its lines, grep -vw '{word}' FILE > NEW, else "
                 "pass --ids string"
+            )
+        for (first, second), count in self._headers.items():
+            pattern = f"{re.escape(first)}[^[:alnum:]]+{re.escape(second)}"
+            self._warn(
+                f"{_rows(count)} {first!r}, {second!r}, as a header among the rows; if so "
+                f"remove it, grep -vE '^\"?{pattern}' FILE > NEW, else pass "
+                "--ids string"
+            )
+        if 0 < self._comments.count <= _FEW * self._num_rows:
+            example = self._comments.example
+            mark = re.match(_COMMENT, example)[0].replace("*", "[*]")  # type: ignore[index]
+            self._warn(
+                f"{self._comments.count} rows begin with a mark of comments, such as "
+                f"{example!r}; if they are comments remove them, grep -v '^{mark}' FILE > "
+                "NEW, else pass --ids string"
             )
         for found, what, remedy in (
             (self._unseen, "letters that are not seen", f"replace them, {self._sed()}"),
@@ -123,6 +160,21 @@ class OddNames:
             word = ids.dictionary[code].as_py()
             count = int((codes == code).sum())
             self._counts[word] = self._counts.get(word, 0) + count
+
+    def _add_headers(self, src: Any, dst: Any) -> None:
+        """Count rows whose ends are a known header, and stand nowhere else."""
+        is_known = pc.is_in(src.dictionary, value_set=pa.array(_FIRSTS))
+        for code in np.flatnonzero(is_known.to_numpy(zero_copy_only=False)).tolist():
+            first = src.dictionary[code].as_py()
+            rows = np.flatnonzero(src.indices.to_numpy(zero_copy_only=False) == code)
+            seconds = {dst[int(row)].as_py() for row in rows[:_MOST_SHOWN]}
+            if len(seconds) > 1 or _times(dst, first):
+                continue
+            second = seconds.pop()
+            is_alone = _times(dst, second) == len(rows) and not _times(src, second)
+            if (first.lower(), second.lower()) in _HEADERS and is_alone:
+                key = first, second
+                self._headers[key] = self._headers.get(key, 0) + len(rows)
 
     def _add_letters(self, ids: Any) -> None:
         names = ids.dictionary
@@ -161,6 +213,10 @@ class _Count:
             self.example = self.example or ids.dictionary[int(odd.argmax())].as_py()
 
 
+def _rows(count: int) -> str:
+    return "1 row is" if count == 1 else f"{count} rows are"
+
+
 def visible(text: str) -> str:
     r"""Quote a name with all letters that are not seen, or are parts, by their numbers.
 
@@ -171,6 +227,18 @@ def visible(text: str) -> str:
     return "".join(
         f"\\u{ord(it):04x}" if unicodedata.combining(it) else it for it in repr(text)
     )
+
+
+def _first_bytes(names: Any) -> npt.NDArray[np.uint8]:
+    """Return the first byte of each name, of which none is empty."""
+    _, offsets, data = names.buffers()
+    size = np.int64 if pa.types.is_large_string(names.type) else np.int32
+    if data is None or not data.size:
+        return np.zeros(0, dtype=np.uint8)
+    starts = np.frombuffer(offsets, dtype=size)[names.offset : names.offset + len(names)]
+    letters: npt.NDArray[np.uint8] = np.frombuffer(data, dtype=np.uint8)
+    firsts: npt.NDArray[np.uint8] = letters[np.minimum(starts, len(letters) - 1)]
+    return firsts
 
 
 def _is_plain(names: Any) -> bool:

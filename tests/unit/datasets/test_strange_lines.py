@@ -222,6 +222,14 @@ def test_ordinary_names_go_in_without_a_word(tmp_path: Path, text: str) -> None:
         assert read(path) == [tuple(line.split()[:2]) for line in text.splitlines()]
 
 
+@pytest.mark.parametrize("text", ["Oslo ,Rome\nBern ,Lima\n", "Oslo ;Rome\nBern ;Lima\n"])
+def test_marks_glued_to_second_ids_separate(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match="columns are separated by"):
+        assert read(path) == [("Oslo", "Rome"), ("Bern", "Lima")]
+
+
 def test_a_star_of_a_name_is_said_and_a_mark_of_lines_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"
     path.write_text("hub 1 5\nhub 2 3\n")
@@ -302,6 +310,43 @@ def test_names_that_look_like_others_are_counted_and_made_visible(
         new = follow(str(said[0].message), remedy, path)
         assert {end for row in read(new) for end in row} == {plain, "x", "y", "z"}
         assert len(read(path, "--ids string")) == 3
+
+
+MANY = "".join(f"a{k} b{k}\n" for k in range(120))
+LATE = [
+    (f"{MANY}src dst\n", "1 row is 'src', 'dst', as a header", "grep -vE FILE"),
+    (f"x1 y1\nFrom To\n{MANY}From To\n", "2 rows are 'From', 'To'", "grep -vE FILE"),
+    (f"{MANY}// more\n", "1 rows begin with a mark of comments", "grep -v '^//' FILE"),
+    (f"{MANY}* more\n", "1 rows begin with a mark of comments", "grep -v '^[*]' FILE"),
+]
+
+
+@pytest.mark.parametrize(("text", "says", "remedy"), LATE)
+def test_headers_and_comments_behind_the_first_lines_are_said(
+    tmp_path: Path, text: str, says: str, remedy: str
+) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match=says) as said:
+        assert len(read(path)) == text.count("\n")
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(read(follow(str(said[0].message), remedy, path))) in (120, 121)
+        assert len(read(path, "--ids string")) == text.count("\n")
+
+
+def test_words_that_are_nodes_elsewhere_are_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    for text in ("source target\nx source\n", "head tail\nleg tail\n"):
+        path.write_text(MANY + text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert len(read(path)) == 122
+    path.write_text("".join(f"//a.org/{k} //b.org\n" for k in range(120)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(read(path)) == 120
 
 
 def test_names_of_other_scripts_are_no_odd_ones(tmp_path: Path) -> None:
