@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +99,24 @@ def test_pages_call_a_machine_quiet_only_where_the_file_does() -> None:
                 if max(loads_of(result), default=0.0) > QUIET_LOAD:
                     loud.append((page.relative_to(ROOT).as_posix(), target))
     assert loud == []
+
+
+@pytest.mark.parametrize(("name", "work"), [("PageRank", "pagerank"), ("BFS", "bfs")])
+def test_ratios_of_deltas_are_medians_of_rounds(name: str, work: str) -> None:
+    text = (ROOT / "graphsys" / "storage" / "README.md").read_text()
+    told = re.search(rf"^\| {name} \| ([\d.]+) \| ([\d.]+) \| 1\.10", text, re.MULTILINE)
+    assert told is not None
+    result = json.loads((RESULTS / "dynamic_amd-epyc-2c_202611.json").read_text())
+    seconds = {
+        (it["work"], it["system"]): it["seconds"] for it in result["machine"]["runs"]
+    }
+    for ratio, deltas in zip(told.groups(), (10, 100), strict=True):
+        case = f"{work}, {deltas} deltas of 10M edges"
+        rounds = zip(
+            seconds[case, "graphsys"], seconds[case, "compacted store"], strict=True
+        )
+        measured = statistics.median(ours / compacted for ours, compacted in rounds)
+        assert float(ratio) == pytest.approx(measured, abs=0.0051)
 
 
 def pages() -> list[Path]:
