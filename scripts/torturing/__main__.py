@@ -1,6 +1,7 @@
 """Attack for some time, go on where an earlier run ended, and sum up."""
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -39,6 +40,7 @@ def main() -> int:
         began = time.monotonic()
         if set(options.only) & set(ATTACKS):
             world.build(has_answers=not options.scene)
+            gc.collect()  # forks close their files, and must find no reader to release
         print(f"the world is built in {time.monotonic() - began:.0f} s", file=sys.stderr)
         if options.case:
             attack, _, number = options.case.partition(":")

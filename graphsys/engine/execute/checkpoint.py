@@ -85,6 +85,9 @@ class Checkpoints:
                     f"after {at} supersteps; resume it, or remove the folder"
                 )
             self._place.require_own()
+            if self._found is not None:
+                with contextlib.suppress(OSError):
+                    self._sweep()  # a killed run may have committed last of all
         except BaseException:
             self.close()
             raise

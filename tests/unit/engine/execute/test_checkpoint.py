@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphsys.core import ownership
 from graphsys.core.errors import (
     ConfigError,
     CorruptStoreError,
@@ -255,6 +256,20 @@ def test_nonsense_settings_are_refused(graph: Graph, tmp_path: Path) -> None:
         run(PageRank(), graph, checkpoint=tmp_path / "a", checkpoint_every=0)
     with pytest.raises(ConfigError, match="resume needs checkpoint"):
         run(PageRank(), graph, resume=True)
+
+
+def test_what_a_killed_run_left_beside_its_checkpoint_goes(
+    graph: Graph, tmp_path: Path
+) -> None:
+    folder = tmp_path / "checkpoint"
+    whole = run(PageRank(iterations=3), graph, checkpoint=folder, checkpoint_every=1)
+    clean = sorted(folder.rglob("*"))
+    (kept,) = folder.glob("superstep-*")
+    ownership.claim(kept)  # as between a commit and what comes after it
+    ownership.claim(ownership.make_folder(folder / "superstep-1"))
+    found = run(PageRank(iterations=3), graph, checkpoint=folder, resume=True)
+    assert found.table.equals(whole.table)
+    assert sorted(folder.rglob("*")) == clean
 
 
 FULL = """
