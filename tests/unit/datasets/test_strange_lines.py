@@ -143,7 +143,7 @@ CHAINS: list[tuple[str, str, tuple[str, ...], list[tuple[str, str]]]] = [
 """Name, text, what messages say one after the other, and the edges in the end."""
 
 
-def read(path: Path, options: str = "") -> list[tuple[str, str]]:
+def read(path: Path | str, options: str = "") -> list[tuple[str, str]]:
     given: dict[str, Any] = dict(re.findall(r"--(\w+) (\S+)", options))
     skip = int(given.pop("skip", 0))
     rows: list[tuple[str, str]] = []
@@ -387,11 +387,14 @@ STRANGE = [
 
 
 @pytest.mark.parametrize(("text", "suffix", "kind", "message"), STRANGE)
-@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zip", "append"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zip", "address", "append"])
 def test_guards_hold_in_packed_files_and_where_edges_are_appended(
     tmp_path: Path, text: str, suffix: str, kind: Any, message: str, packed: str
 ) -> None:
-    data, path = text.encode(), tmp_path / f"g.{suffix}{packed.removeprefix('append')}"
+    data, path = (
+        text.encode(),
+        tmp_path / f"g.{suffix}{packed if packed[:1] == '.' else ''}",
+    )
     if packed == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(f"g.{suffix}", data)
@@ -401,8 +404,8 @@ def test_guards_hold_in_packed_files_and_where_edges_are_appended(
         path.write_bytes(pack(data))
     expected: Any = pytest.warns if kind is UserWarning else pytest.raises
     if packed != "append":
-        with expected(kind, match=message):
-            read(path)
+        with expected(kind, match=message):  # addresses are read as those of S3
+            read(f"file://{path}" if packed == "address" else path)
         return
     first = tmp_path / "first.txt"
     first.write_text("a b\nb c\n")
