@@ -6,9 +6,10 @@ from tests.conftest import ROOT
 
 OWNER = "graphsys/core/ownership/owner.py"
 REMOVAL = re.compile(
-    r"rmtree|\.unlink\(|os\.(unlink|remove|removedirs|rmdir)\b|\.rmdir\(|delete_object"
-    r"|shutil\.move"
+    r"rmtree|\b(unlink|removedirs|rmdir)\(|os\.(unlink|remove|removedirs|rmdir)\b"
+    r"|delete_object|shutil\.move|from (os|shutil) import"
 )
+"""Names that are imported from their modules would hide what is called."""
 
 
 def test_nothing_is_removed_but_by_the_module_that_asks_whose_it_is() -> None:
