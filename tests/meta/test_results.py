@@ -53,7 +53,6 @@ OLDER = {
     "fuzz_readers_intel-xeon-2c_202611.json": "before rows had their load and command; "
     "the readers that changed since are measured again",
     "neighbor_cache_amd-epyc-2c_202611.json": "counts, the same on any machine: no load",
-    "networkx_suite_all_intel-xeon-2c_202611.json": "before rows were stamped",
 }
 """Files from before every row was stamped by a clean tree, and why they are still there."""
 

@@ -151,6 +151,7 @@ def main(arguments: list[str]) -> int:
             print(text)
     if options.write:
         PAGE.write_text(page)
+    return 0
 
 
 def _date(path: Path) -> str:
