@@ -15,22 +15,32 @@ from graphsys.engine.program_run import prepare_program
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from tests.clusters import run_by_workers
-from tests.matrix.graphs import mixed
+from tests.matrix.graphs import NAMES, WEIGHTS, mixed
 from tests.matrix.programs import PROGRAMS
 from tests.matrix.ways import MODES, PLACES, forced
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 
+OTHERS = ("integers", True)
 Stores = Callable[[SmallGraph], dict[str, Path]]
 
 
+CELLS = [
+    (what, names, weights)
+    for what, (program, _) in PROGRAMS.items()
+    for names, weights in itertools.product(NAMES, WEIGHTS)
+    if weights == "quarters" or (names, "weight" in inspect.getsource(program)) == OTHERS
+    if (what, weights) != ("vectors", "huge")  # whose norms float64 does not hold
+]
+"""Other weights for those programs alone that read them, of one kind of names."""
+
+
 @pytest.mark.parametrize("is_directed", [True, False])
-@pytest.mark.parametrize("names", ["integers", "texts"])
-@pytest.mark.parametrize("what", PROGRAMS)
+@pytest.mark.parametrize(("what", "names", "weights"), CELLS)
 def test_a_program_gives_what_trying_by_hand_gives(
-    what: str, names: str, is_directed: bool, stores: Stores
+    what: str, names: str, weights: str, is_directed: bool, stores: Stores
 ) -> None:
     program, expected = PROGRAMS[what]
-    graph = mixed(is_directed, names, "quarters")
+    graph = mixed(is_directed, names, weights)
     wanted, made, wrong, absent = expected(graph), stores(graph), [], set()
     for (layout, threads), mode in itertools.product(PLACES, MODES):
         topology = Topology.of(str(made[layout]))
