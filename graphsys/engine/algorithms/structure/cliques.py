@@ -39,11 +39,12 @@ def _clique_needs(facts: Facts) -> Need:
     fewest = facts.options.get("min_size") or 1
     members = search.count(fewest, in_sample=not facts.is_stated)
     index = 8 if facts.nodes > np.iinfo(np.int32).max else 4
-    per_node = 56 + 8 * facts.threads + facts.ranked
+    per_node = 56 + 4 * facts.threads + facts.ranked
+    searching = facts.threads * search.bytes_of_thread()
     found = members * (_MEMBER_BYTES + facts.id_bytes)
     return Need(
         simple=True,
-        bytes=per_node * facts.nodes + found,
+        bytes=per_node * facts.nodes + searching + found,
         entries=index * facts.simple_entries,
     )
 
@@ -170,6 +171,13 @@ class _CliqueSearch:
         self._visit(fewest, chosen, add, is_kept=False)
         found = sum(sums.values())
         return found if step == 1 else found * len(chunks) * 11 // (len(chosen) * 10)
+
+    def bytes_of_thread(self) -> int:
+        """Return what a search holds besides cliques: bits of rows, and of each depth."""
+        most, words = int(self._smaller.max(initial=0)), (self._smaller + 63) >> 6
+        rows = int((words * np.diff(self._indptr)).max(initial=0))
+        depths = 3 * (most + 1) * ((most + 63) >> 6)
+        return 8 * (rows + depths) + 4 * len(self._smaller)
 
     def _chunks(self) -> list[tuple[int, int]]:
         """Cut the numbers into pieces of about as many entries each."""

@@ -1,6 +1,7 @@
 """Maximal cliques, against NetworkX and a published number."""
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import networkx as nx
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 import graphsys as gs
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.datasets import open_source
+from graphsys.engine.algorithms import ALGORITHMS
+from graphsys.engine.needs import Facts
 from graphsys.engine.topology import Topology
 from tests.matrix.oracles import ORACLES
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs
@@ -82,3 +85,24 @@ def test_sizes_that_are_none_are_refused(number: float) -> None:
     graph = Topology.from_edges([0], [1], num_nodes=2)
     with pytest.raises(ConfigError, match=r"min_size is .*, expected a whole number >= 1"):
         gs.algorithms.maximal_cliques(graph, min_size=number)  # type: ignore[arg-type]
+
+
+def test_what_a_search_holds_is_charged() -> None:
+    # nodes of one clique, each with leaves of its own: wide rows of bits
+    size, leaves = 600, 40
+    src, dst = np.triu_indices(size, 1)
+    ends = np.repeat(np.arange(size), leaves), size + np.arange(size * leaves)
+    rows = np.concatenate([src, ends[0]]), np.concatenate([dst, ends[1]])
+    graph = Topology.from_edges(*rows, size + size * leaves, directed=False)
+    facts = Facts(topology=graph, options={}, threads=1, is_stated=True)
+    needed = ALGORITHMS["maximal_cliques"].needs
+    assert needed is not None
+    graph.simple()
+    tracemalloc.start()
+    try:
+        gs.algorithms.maximal_cliques.native(graph, num_threads=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    need = needed(facts)
+    assert 0.5 * (need.bytes + need.entries) < peak < 1.05 * (need.bytes + need.entries)

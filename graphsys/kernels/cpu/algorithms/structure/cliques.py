@@ -98,7 +98,8 @@ def list_cliques(
                 _choose(rows, words, within[depth], seen[depth], outside, end, tried[depth])
         for k in range(near):
             place[indices[begin + k]] = 0
-    return found[1], members[: found[1] if is_kept else 0], sizes[: found[0]]
+    kept = found[1] if is_kept else 0
+    return found[1], members[:kept].copy(), sizes[: found[0]].copy()
 
 
 @inline_jit
