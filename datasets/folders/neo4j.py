@@ -20,7 +20,7 @@ import pyarrow as pa
 from graphsys.core.errors import InputError
 from graphsys.datasets.base import base_name
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.datasets.text.first_lines import DataLine, first_lines
+from graphsys.datasets.text.first_lines import first_lines
 from graphsys.datasets.text.layout import has_lost_zeros, is_integer
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source, WrappedSource
 
@@ -37,13 +37,6 @@ _TYPES: Final = {
     "byte": "int",
     "float": "float",
     "double": "float",
-}
-_APOC: Final = {
-    "_id": "id:ID",
-    "_labels": ":LABEL",
-    "_start": ":START_ID",
-    "_end": ":END_ID",
-    "_type": ":TYPE",
 }
 _ARROW: Final = {"int": pa.int64(), "float": pa.float64(), "string": pa.large_string()}
 
@@ -71,44 +64,6 @@ def refuse_lone_header(file: InputFile, data: str = "DATA.csv") -> None:
     raise InputError(
         f"{file.name}: a header of Neo4j's import without data; put it before its data, "
         f"{both} > WHOLE.csv, and ingest WHOLE.csv"
-    )
-
-
-def refuse_nodes_among_edges(
-    where: str, header: Sequence[str], lines: Sequence[DataLine], mark: str
-) -> None:
-    """Refuse rows of nodes above rows of edges, as ``apoc.export.csv`` writes them.
-
-    Args:
-        where: File and line, for the message.
-        header: Names of the columns.
-        lines: First lines below.
-        mark: What separates columns.
-
-    Raises:
-        InputError: a row has no ``_start``; the message has the command that writes nodes
-            and edges apart, as Neo4j's import takes them.
-
-    References:
-        Neo4j, APOC documentation, "Export to CSV".
-    """
-    if not {"_id", "_start", "_end"} <= set(header):
-        return
-    place = header.index("_start")
-    if all(line.fields[place : place + 1] != [b""] for line in lines):
-        return
-    delimiter = "" if mark == "," else f",delimiter={mark!r}"
-    code = (
-        f"import csv,sys;r=csv.reader(sys.stdin{delimiter});h=next(r);"
-        f"k=h.index('_start');m={_APOC!r};h=[m.get(x,x) for x in h];"
-        "n,e=[csv.writer(open(x,'w')) for x in ('nodes.csv','edges.csv')];"
-        "n.writerow(h[:k]);e.writerow(h[k:]);"
-        "[e.writerow(x[k:]) if x[k] else n.writerow(x[:k]) for x in r]"
-    )
-    raise InputError(
-        f"{where}: rows of nodes (_id) stand above rows of edges (_start, _end), as "
-        f'Neo4j\'s APOC writes them; write them apart, python3 -c "{code}" < FILE, and '
-        "ingest nodes.csv edges.csv"
     )
 
 

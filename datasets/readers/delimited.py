@@ -15,11 +15,10 @@ from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, read_head, text_file
-from graphsys.datasets.folders.neo4j import refuse_nodes_among_edges
 from graphsys.datasets.readers.edgelist import guess_columns, numbered_names, watched_ranges
 from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
-from graphsys.datasets.text.dialect import refuse_row_names
+from graphsys.datasets.text.dialect import refuse_nodes_among_edges, refuse_row_names
 from graphsys.datasets.text.drawn_columns import refuse_drawn_table
 from graphsys.datasets.text.first_lines import (
     DataLine,

@@ -34,6 +34,14 @@ _ENDS: Final = b";,"
 _LINE_WORDS: Final = (b"edge", b"arc", b"link")
 _ENOUGH: Final = 2
 """Lines that have the same word in the middle before it is taken for an arrow."""
+_APOC: Final = {
+    "_id": "id:ID",
+    "_labels": ":LABEL",
+    "_start": ":START_ID",
+    "_end": ":END_ID",
+    "_type": ":TYPE",
+}
+"""Columns of APOC's export, by their names in files for Neo4j's import."""
 
 
 def sniff_separator(
@@ -265,6 +273,44 @@ def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[byte
             f"{show(lines[0].text)}; remove them, tr -d '{first.decode()}{closing}' < FILE "
             "> NEW; pass --separator space if they are part of ids"
         )
+
+
+def refuse_nodes_among_edges(
+    where: str, header: Sequence[str], lines: Sequence[DataLine], mark: str
+) -> None:
+    """Refuse rows of nodes above rows of edges, as ``apoc.export.csv`` writes them.
+
+    Args:
+        where: File and line, for the message.
+        header: Names of the columns.
+        lines: First lines below.
+        mark: What separates columns.
+
+    Raises:
+        InputError: a row has no ``_start``; the message has the command that writes nodes
+            and edges apart, as Neo4j's import takes them.
+
+    References:
+        Neo4j, APOC documentation, "Export to CSV".
+    """
+    if not {"_id", "_start", "_end"} <= set(header):
+        return
+    place = header.index("_start")
+    if all(line.fields[place : place + 1] != [b""] for line in lines):
+        return
+    delimiter = "" if mark == "," else f",delimiter={mark!r}"
+    code = (
+        f"import csv,sys;r=csv.reader(sys.stdin{delimiter});h=next(r);"
+        f"k=h.index('_start');m={_APOC!r};h=[m.get(x,x) for x in h];"
+        "n,e=[csv.writer(open(x,'w')) for x in ('nodes.csv','edges.csv')];"
+        "n.writerow(h[:k]);e.writerow(h[k:]);"
+        "[e.writerow(x[k:]) if x[k] else n.writerow(x[:k]) for x in r]"
+    )
+    raise InputError(
+        f"{where}: rows of nodes (_id) stand above rows of edges (_start, _end), as "
+        f'Neo4j\'s APOC writes them; write them apart, python3 -c "{code}" < FILE, and '
+        "ingest nodes.csv edges.csv"
+    )
 
 
 def refuse_row_names(
