@@ -103,7 +103,9 @@ def test_ids_and_relations_with_escapes_reach_no_terminal(
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{EVIL}{k}\tr{EVIL}\tb{k}\n" for k in range(9))
     Path("edges.tsv").write_text(rows, encoding="utf-8")
-    assert cli.main(["ingest", "edges.tsv", "--format", "triples", "-o", "graph"]) == 0
+    with pytest.warns(UserWarning, match="letters that are not seen") as told:
+        assert cli.main(["ingest", "edges.tsv", "--format", "triples", "-o", "graph"]) == 0
+    assert not set("\x1b\x07\x9b\x7f\u202e") & set(str(told[0].message))
     small = ["--set", "epochs=1", "--set", "dim=4"]
     assert cli.main(["train", "embedding", "graph", "-o", "run", *small]) == 0
     for words in (

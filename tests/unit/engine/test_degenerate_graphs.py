@@ -38,7 +38,7 @@ OTHER_TABLES = (
     "steiner_tree",
 )
 """Tables that do not have one row per node."""
-TWO_KINDS_OF_NODES = [("survey_propagation", "native")]
+TWO_KINDS_OF_NODES = [("survey_propagation", "native"), ("survey_propagation", "program")]
 """What takes edges from clauses to variables only, and refuses every other graph."""
 TWO_PARTS = ("bipartite_matching", "bipartite_projection")
 """What takes bipartite graphs only."""
