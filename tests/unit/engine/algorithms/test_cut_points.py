@@ -1,5 +1,7 @@
 """Articulation points, bridges and blocks, against NetworkX."""
 
+import tracemalloc
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphsys as gs
+from graphsys.engine.algorithms import ALGORITHMS
+from graphsys.engine.needs import Facts
 from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 
@@ -58,3 +62,27 @@ def test_a_path_is_cut_at_every_node_without_recursion() -> None:
     path = Topology.from_edges(np.arange(num - 1), np.arange(1, num), num)
     assert gs.algorithms.articulation_points(path).result == num - 2
     assert gs.algorithms.bridges(path).result == num - 1
+
+
+@pytest.mark.parametrize("is_stated", [True, False])
+@pytest.mark.parametrize("shape", ["chain", "tree", "ring"])
+@pytest.mark.parametrize("name", ["bridges", "biconnected_components"])
+def test_what_blocks_take_is_charged(name: str, shape: str, is_stated: bool) -> None:
+    num = 50_000
+    dst = np.arange(1, num)
+    src = dst - 1 if shape != "tree" else dst // 2
+    ring = ([num - 1], [0]) if shape == "ring" else ([], [])
+    ends = np.append(src, ring[0]).astype(int), np.append(dst, ring[1]).astype(int)
+    graph = Topology.from_edges(*ends, num, directed=False)
+    listed = ALGORITHMS[name]
+    assert listed.needs is not None
+    facts = Facts(topology=graph, options={}, threads=1, is_stated=is_stated)
+    charged = listed.needs(facts).bytes
+    tracemalloc.start()
+    try:
+        assert listed.native_function()(graph).table is not None
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    untouched = 13 * num  # of arrays that have room for as many blocks as nodes
+    assert 0.4 * charged < peak < 1.1 * charged + untouched
