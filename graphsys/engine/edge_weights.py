@@ -72,15 +72,15 @@ def refuse_infinite(topology: Topology, algorithm: str) -> None:
         )
 
 
-def refuse_capacities(topology: Topology, algorithm: str) -> None:
-    """Refuse weights that no flow can be added up of.
+def refuse_capacities(topology: Topology, algorithm: str, what: str = "capacities") -> None:
+    """Refuse weights that cannot be added up, negative ones among them.
 
     Raises:
         InvalidGraphError: negative weights, NaN, or a sum beyond float64.
     """
     if refuse_negative(topology, algorithm) == np.inf:
         raise InvalidGraphError(
-            "the capacities add up to more than float64 holds; scale the weights down"
+            f"the {what} add up to more than float64 holds; scale the weights down"
         )
 
 

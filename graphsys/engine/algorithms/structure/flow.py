@@ -14,7 +14,7 @@ from graphsys.engine.algorithms.algorithm import (
     NativeOptions,
     listed,
 )
-from graphsys.engine.algorithms.arguments import weight_of
+from graphsys.engine.algorithms.arguments import edges_by_rank
 from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
@@ -115,12 +115,8 @@ def max_flow(
 
 def _arcs(topology: Topology) -> tuple[Arcs, npt.NDArray[np.int64]]:
     """Return arcs between ranks of nodes, sorted, and where each begins ``[A]``."""
-    out, rank, num_nodes = topology.csr("out"), topology.rank, topology.num_nodes
-    src = np.repeat(np.arange(num_nodes), out.degrees())
-    dst = out.indices.astype(np.int64)
-    weight = weight_of(out).astype(np.float64)
-    if rank is not None:
-        src, dst = rank[src].astype(np.int64), rank[dst].astype(np.int64)
+    src, dst, weight = edges_by_rank(topology)
+    num_nodes = topology.num_nodes
     is_loop = src == dst
     src, dst, weight = src[~is_loop], dst[~is_loop], weight[~is_loop]
     keys = np.concatenate([src * num_nodes + dst, dst * num_nodes + src])

@@ -15,15 +15,17 @@ from graphsys.engine.algorithms.algorithm import (
     NativeOptions,
     listed,
 )
-from graphsys.engine.algorithms.arguments import weight_of
-from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
+from graphsys.engine.algorithms.arguments import edges_by_rank
+from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.algorithms.structure.steiner import join_regions, mark_ways
+from graphsys.kernels.cpu.algorithms.structure.steiner import join_regions, mark_paths
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+_MOST_ENTRIES = np.iinfo(np.int32).max
+"""Of a graph that SciPy's searches take."""
 _EDGES = "edges of both directions are made of them, in the order of ids"
 
 
@@ -38,8 +40,7 @@ class _Edges(NamedTuple):
 
 def _steiner_needs(facts: Facts) -> Need:
     columns = ("weight",) if facts.topology.has_weight else ()
-    ways = 2 if facts.topology.is_directed else 1
-    made = 64 * ways * facts.edges + (72 + facts.ranked) * facts.nodes
+    made = 64 * _num_entries(facts.topology) + (72 + facts.ranked) * facts.nodes
     return Need(rows=("out",), columns=columns, bytes=made, copies=_EDGES)
 
 
@@ -71,7 +72,8 @@ def steiner_tree(
         ConfigError: no terminals.
         UnknownNameError: the graph has no such node.
         InvalidGraphError: two terminals are not connected; a weight that is negative,
-            infinite or NaN; or all together are more than float64 holds.
+            infinite or NaN; all together are more than float64 holds; or there are 2^31
+            nodes or edges both ways, which SciPy's search does not number.
 
     Complexity:
         O(E log N) time in one thread; 64 bytes an edge and direction.
@@ -93,9 +95,12 @@ def steiner_tree(
     if not chosen:
         raise ConfigError("terminals is empty, expected ids of nodes to connect")
     refuse_infinite(topology, "steiner_tree")
-    if refuse_negative(topology, "steiner_tree") == np.inf:
+    refuse_capacities(topology, "steiner_tree", "weights")
+    if max(_num_entries(topology), topology.num_nodes) > _MOST_ENTRIES:
         raise InvalidGraphError(
-            "the weights add up to more than float64 holds; scale them down"
+            f"steiner_tree takes at most {_MOST_ENTRIES} nodes, and edges both ways, but "
+            f"there are {topology.num_nodes} and {_num_entries(topology)}; take a subgraph "
+            "around the terminals"
         )
     left, right, weight = _tree(topology, np.array(chosen, dtype=np.int64))
     columns = {
@@ -109,6 +114,11 @@ def steiner_tree(
         seconds=time.perf_counter() - began,
         result=float(weight.sum()),
     )
+
+
+def _num_entries(topology: Topology) -> int:
+    """Return how many entries rows of both directions have."""
+    return topology.num_edges * (2 if topology.is_directed else 1)
 
 
 def _rank_of(topology: Topology, node: Any) -> int:
@@ -131,8 +141,8 @@ def _tree(topology: Topology, terminals: Ints) -> tuple[Ints, Ints, Floats]:
     joined = _joined(topology, edges, distance, source, terminals)
     is_met = np.zeros(num_nodes, dtype=np.bool_)
     ends = np.concatenate([edges.src[joined], edges.dst[joined]])
-    mark_ways(ends, before, is_met)
-    is_met[terminals] = False  # where the ways end
+    mark_paths(ends, before, is_met)
+    is_met[terminals] = False  # where the paths begin
     later = np.flatnonzero(is_met)
     key = before[later].astype(np.int64) * num_nodes + later
     places = np.concatenate([joined, np.searchsorted(edges.keys, key)])
@@ -143,12 +153,8 @@ def _tree(topology: Topology, terminals: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _edges(topology: Topology) -> _Edges:
-    out, rank, num_nodes = topology.csr("out"), topology.rank, topology.num_nodes
-    src = np.repeat(np.arange(num_nodes), out.degrees())
-    dst = out.indices.astype(np.int64)
-    weight = weight_of(out).astype(np.float64)
-    if rank is not None:
-        src, dst = rank[src].astype(np.int64), rank[dst].astype(np.int64)
+    src, dst, weight = edges_by_rank(topology)
+    num_nodes = topology.num_nodes
     keys = src * num_nodes + dst
     if topology.is_directed:
         keys = np.concatenate([keys, dst * num_nodes + src])
@@ -169,10 +175,10 @@ def _joined(
     source: npt.NDArray[Any],
     terminals: Ints,
 ) -> Ints:
-    """Return the edges on which the shortest ways between terminals meet.
+    """Return the edges in the middle of the shortest paths between terminals.
 
     Raises:
-        InvalidGraphError: there is no way between two.
+        InvalidGraphError: there is no path between two.
     """
     regions = np.searchsorted(terminals, source).astype(np.int64)  # unreached: none
     is_between = edges.src < edges.dst

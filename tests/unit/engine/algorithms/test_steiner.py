@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import graphsys as gs
 from graphsys.core.errors import ConfigError, InvalidGraphError, UnknownNameError
+from graphsys.engine.algorithms.structure import steiner
 from graphsys.engine.topology import Topology
 from tests.matrix.oracles import ORACLES
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs
@@ -86,6 +87,15 @@ def test_terminals_that_cannot_be_joined(
     with pytest.raises(error, match=said):
         gs.algorithms.steiner_tree(graph, terminals=terminals)
     assert gs.algorithms.steiner_tree(graph, terminals=[0, 1]).result == 1.0  # as advised
+
+
+def test_more_than_scipy_numbers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Topology.from_edges([0, 1, 2], [1, 2, 3], 4)
+    monkeypatch.setattr(steiner, "_MOST_ENTRIES", 6)
+    assert gs.algorithms.steiner_tree(graph, terminals=[0, 3]).result == 3.0
+    monkeypatch.setattr(steiner, "_MOST_ENTRIES", 5)
+    with pytest.raises(InvalidGraphError, match=r"at most 5 nodes.*there are 4 and 6"):
+        gs.algorithms.steiner_tree(graph, terminals=[0, 3])
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,8 @@ def list_cliques(
             continue
         words = (near + 63) >> 6
         num_outside = _fill_rows(indptr, indices, smaller, v, place, rows, words)
+        # Bron and Kerbosch's P and X: what may join the clique, and what has been tried
+        # beside it, as bits of smaller neighbors; the larger ones of X are listed outside
         within, seen, tried = stack[0], stack[1], stack[2]
         for word in range(words):
             within[0, word] = _first_bits(near - (word << 6))
@@ -163,20 +165,25 @@ def _choose(
         while left:
             node = (np.int64(word) << 6) + lowest_bit(left)
             left &= left - np.uint64(1)
-            shared = np.int64(0)
-            for k in range(words):
-                shared += num_bits(within[k] & rows[node * words + k])
+            shared = _num_shared(rows, words, within, node)
             if shared > best:
                 best, pivot = shared, node
     for place in range(end):
         node = np.int64(outside[place])
-        shared = np.int64(0)
-        for k in range(words):
-            shared += num_bits(within[k] & rows[node * words + k])
+        shared = _num_shared(rows, words, within, node)
         if shared > best:
             best, pivot = shared, node
     for word in range(words):
         tried[word] = within[word] & ~rows[pivot * words + word]
+
+
+@inline_jit
+def _num_shared(rows: Any, words: Any, within: Any, node: Any) -> Any:
+    """Count the neighbors of a node among those that may join."""
+    shared = np.int64(0)
+    for word in range(words):
+        shared += num_bits(within[word] & rows[node * words + word])
+    return shared
 
 
 @inline_jit

@@ -47,12 +47,12 @@ def join_regions(left: Ints, right: Ints, parent: Ints, chosen: Ints) -> int:
 
 
 @jit
-def mark_ways(ends: Ints, before: npt.NDArray[Any], is_marked: npt.NDArray[Any]) -> None:
-    """Mark nodes and all that lie on their ways back.
+def mark_paths(ends: Ints, before: npt.NDArray[Any], is_marked: npt.NDArray[Any]) -> None:
+    """Mark nodes and all that lie on their shortest paths back.
 
     Args:
-        ends: Where the ways begin ``[W]``.
-        before: The node before each on its way; below 0: the way ends ``[N]``.
+        ends: Where the paths end ``[P]``.
+        before: The node before each on its path; below 0: the path begins there ``[N]``.
         is_marked: False; receives which nodes are met ``[N]``.
     """
     for node in ends:
