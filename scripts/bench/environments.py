@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().with_name("peer_environments")
-OWN = ("torchbiggraph", "torch_sparse", "raphtory", "pykeen")
+OWN = ("torchbiggraph", "torch_sparse", "raphtory", "pykeen", "tgm")
 
 
 def peer_python(name: str) -> str | None:

@@ -98,6 +98,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "schedulers": ("graphsys/analysis",),
     "temporal": _GNN,
     "temporal_by_event": _GNN,
+    "temporal_training": _GNN,
     "torture": ("graphsys/storage", "datasets"),
 }
 """What each case measures: files and folders, by the name that its results begin with."""
