@@ -117,6 +117,23 @@ class NodeStateModel(StreamModel):
         found: torch.Tensor = self.asking(self.rows_at(sources, times, before))
         return found
 
+    def ends(
+        self, sources: Ints, times: Ints, others: Ints, before: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what asks and what is asked for: :meth:`queries`, and rows of others.
+
+        Args:
+            sources: Numbers of nodes, int64 ``[n]``.
+            times: When they are asked about, int64 ``[n]``.
+            others: Second ends, whose rows are those at the time ``before``, int64 ``[k]``.
+            before: The time before which events count.
+
+        Returns:
+            float32 ``[n, dim]`` and ``[k, dim]``.
+        """
+        asked = self.queries(sources, times, before)
+        return asked, self.rows_at(others, np.full(len(others), before), before)
+
     def scores(self, sources: Ints, times: Ints, before: int) -> torch.Tensor:
         """Return the scores of sources with all second ends, float32 ``[n, num_dst]``.
 
@@ -124,8 +141,7 @@ class NodeStateModel(StreamModel):
         """
         events = self.events
         others = np.arange(events.first_dst, events.first_dst + events.num_dst)
-        asked = self.queries(sources, times, before)
-        found = self.rows_at(others, np.full(len(others), before), before)
+        asked, found = self.ends(sources, times, others, before)
         scored: torch.Tensor = self.decoder(asked, found)
         return scored
 
@@ -139,8 +155,7 @@ class NodeStateModel(StreamModel):
         others, places = np.unique(
             np.concatenate([dst, seeds.negatives]), return_inverse=True
         )
-        asked = self.queries(events.src[own], events.time[own], before)
-        found = self.rows_at(others, np.full(len(others), before), before)
+        asked, found = self.ends(events.src[own], events.time[own], others, before)
         found = found.index_select(0, torch.from_numpy(places))
         is_own = torch.from_numpy(dst[:, None] == seeds.negatives[None])
         negative = self.decoder(asked, found[len(dst) :])

@@ -1,6 +1,6 @@
 """TGN: memory of nodes, and attention over their latest neighbors."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,31 +46,59 @@ class TemporalAttention(nn.Module):
         self.merge = nn.Sequential(nn.Linear(2 * dim, dim), nn.ReLU(), nn.Linear(dim, dim))
 
     def forward(
-        self,
-        own: torch.Tensor,
-        now: torch.Tensor,
-        others: torch.Tensor,
-        is_there: torch.Tensor,
+        self, own: torch.Tensor, now: torch.Tensor, rows: torch.Tensor, met: "Meetings"
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows ``[n, dim]``, and what the heads found ``[n, dim]``.
 
         Args:
             own: Rows of the nodes ``[n, dim]``.
             now: Features of no time ``[dim]``.
-            others: Rows, times and features of neighbors ``[n, k, 2 * dim + F]``.
-            is_there: Which of them there are, bool ``[n, k]``.
+            rows: Rows of all their neighbors, each once ``[u, dim]``.
+            met: Who met whom, and when.
         """
-        shape = (len(own), -1, self._heads, own.shape[1] // self._heads)
-        query = self.query(torch.cat([own, now.expand_as(own)], dim=1)).view(shape)
-        key, value = self.key(others).view(shape), self.value(others).view(shape)
-        scores = (query * key).sum(dim=3) * shape[3] ** -0.5 + self.place  # [n, k, heads]
-        scores = scores.masked_fill(~is_there[..., None], -1e9)
-        shares = torch.softmax(scores, dim=1) * is_there[..., None]
+        dim = own.shape[1]
+        shape = (-1, self._heads, dim // self._heads)
+        query = functional.linear(
+            own,
+            self.query.weight[:, :dim],
+            self.query.bias + self.query.weight[:, dim:] @ now,
+        ).view(shape)
+        # what is linear in a neighbor's row is computed once for it, not for each meeting
+        of_row = torch.cat(
+            [self.key.weight[:, :dim], self.value.weight[:, :dim] + torch.eye(dim)]
+        )
+        of_meeting = torch.cat([self.key.weight[:, dim:], self.value.weight[:, dim:]])
+        bias = torch.cat([self.key.bias, self.value.bias])
+        both = functional.linear(met.features, of_meeting, bias)
+        both = both + functional.linear(rows, of_row).index_select(0, met.neighbor)
+        key, value = both[:, :dim].view(shape), both[:, dim:].view(shape)
+        scores = (query.index_select(0, met.node) * key).sum(dim=2) * shape[2] ** -0.5
+        scores = scores + self.place.index_select(0, met.place)  # [meetings, heads]
+        places = (met.node, met.place)
+        table = scores.new_full((len(own), len(self.place), self._heads), -torch.inf)
+        table = table.index_put(places, scores)
+        shares = torch.softmax(table, dim=1)[places]  # of nodes that met nobody none
         shares = functional.dropout(shares, self._dropout, self.training)
-        value = value + others[..., : own.shape[1]].reshape(shape)
-        found = (shares[..., None] * value).sum(dim=1).flatten(1)
+        parts = (shares[..., None] * value).flatten(1)
+        found = torch.zeros_like(own).index_add(0, met.node, parts)
         merged: torch.Tensor = self.merge(torch.cat([found, own], dim=1))
         return merged + own, found
+
+
+class Meetings(NamedTuple):
+    """The latest events of nodes, in the order of the nodes.
+
+    Attributes:
+        node: Which of the nodes, int64 ``[meetings]``.
+        place: 0 for its latest event, 1 for the one before, int64 ``[meetings]``.
+        neighbor: Which of the neighbors' rows, int64 ``[meetings]``.
+        features: Of the time since and of the event, float32 ``[meetings, dim + F]``.
+    """
+
+    node: torch.Tensor
+    place: torch.Tensor
+    neighbor: torch.Tensor
+    features: torch.Tensor
 
 
 class Tgn(MemoryModel):
@@ -112,11 +140,16 @@ class Tgn(MemoryModel):
         """Return the rows of nodes at times, from events before a time."""
         return self._layer(self.config.layers, nodes, times, before)[0]
 
-    def queries(self, sources: Ints, times: Ints, before: int) -> torch.Tensor:
-        """Return what is compared with the rows of second ends, float32 ``[n, dim]``."""
-        rows, found = self._layer(self.config.layers, sources, times, before)
-        asked: torch.Tensor = self.asking(rows) + self.met(found)
-        return asked
+    def ends(
+        self, sources: Ints, times: Ints, others: Ints, before: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what asks and what is asked for, by one pass over both ends' nodes."""
+        nodes = np.concatenate([sources, others])
+        when = np.concatenate([times, np.full(len(others), before)])
+        rows, found = self._layer(self.config.layers, nodes, when, before)
+        size = len(sources)
+        asked: torch.Tensor = self.asking(rows[:size]) + self.met(found[:size])
+        return asked, rows[size:]
 
     def _layer(
         self, depth: int, nodes: Ints, times: Ints, before: int
@@ -132,28 +165,25 @@ class Tgn(MemoryModel):
         # the hop next to the seeds is the last layer's, and the first of the fanouts
         rows, fanout = self.events.rows, self.config.hop_fanouts[-depth]
         entries = rows.latest(nodes, np.full(len(nodes), before), fanout)
-        is_there, entries = entries >= 0, np.maximum(entries, 0)
-        others = np.where(is_there, rows.others[entries], nodes[:, None])
-        wanted, places = np.unique(
-            np.concatenate([nodes, others.ravel()]), return_inverse=True
+        node, place = np.nonzero(entries >= 0)
+        entries = entries[node, place]
+        wanted, back = np.unique(
+            np.concatenate([nodes, rows.others[entries]]), return_inverse=True
         )
         below, _ = self._layer(depth - 1, wanted, np.full(len(wanted), before), before)
-        found = below.index_select(0, torch.from_numpy(places))
-        since = self._share(torch.from_numpy(times[:, None] - rows.times[entries]))
-        features = self.events.features[rows.events[entries]]
-        neighbors = torch.cat(
-            [
-                found[len(nodes) :].view(*entries.shape, -1),
-                self.time(since),
-                torch.from_numpy(features),
-            ],
-            dim=2,
-        )
+        places = torch.from_numpy(back)
+        since = self._share(torch.from_numpy(times[node] - rows.times[entries]))
+        features = torch.from_numpy(self.events.features[rows.events[entries]])
         attended: tuple[torch.Tensor, torch.Tensor] = self.attention[depth - 1](
-            found[: len(nodes)],
+            below.index_select(0, places[: len(nodes)]),
             self.time(torch.zeros(())),
-            neighbors,
-            torch.from_numpy(is_there),
+            below,
+            Meetings(
+                node=torch.from_numpy(node),
+                place=torch.from_numpy(place),
+                neighbor=places[len(nodes) :],
+                features=torch.cat([self.time(since), features], dim=1),
+            ),
         )
         return attended
 
