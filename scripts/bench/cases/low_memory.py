@@ -1,30 +1,36 @@
-"""What a network's training holds, takes and reaches with each way to less memory.
+"""What a training holds, takes and reaches with each way to less memory.
 
-    scripts/bench/run low_memory [--shared ../shared] [--seeds 0,1,2] [--save]
+    scripts/bench/run low_memory [--shared ../shared] [--seeds 0,1,2] [--only PRESET]
+        [--save]
 
-Preset cora-gcn as it is, with each way alone and with all together. Bytes are those of the
-report's parts: weights, gradients, moments, activations and the batch, without what the
-process had before and what operators drop. --save writes
-results/low_memory_<hardware>_<yyyymm>.json.
+A preset of networks and one of embeddings as they are, with each way alone and with all
+together. Bytes are those of the report's parts: weights or rows, gradients, states of the
+optimizer, activations and the batch, without what the process had before and what operators
+drop. --save writes results/low_memory_<hardware>_<yyyymm>.json; with --only the other
+preset's rows stay.
 """
 
 import argparse
 import json
 import statistics
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
+import graphsys
 from bench import output
 from bench.__main__ import describe_run
 from bench.load import LoadMeter
+from graphsys import embedding, gnn
 from graphsys.core.machine import describe_machine
 from graphsys.datasets import recipes
-from graphsys.gnn import evaluate, load_config, open_run, train
 
-PRESET = "cora-gcn"
+NETWORK, EMBEDDING = "cora-gcn", "codex-s-complex"
 TWICE = "epochs=400"  # what is sparse learns longer, as RigL's authors have it
-WAYS = {
+MICRO = ("batch_size=35", "accumulate=4", "fanouts=[-1,-1]")
+WAYS: dict[str, dict[str, list[str]]] = {}
+WAYS[NETWORK] = {
     "dense": [],
     "dense, 400 epochs": [TWICE],
     "sparsity 0.8": ["sparsity=0.8"],
@@ -33,73 +39,122 @@ WAYS = {
     "sparsity 0.9, 400 epochs": ["sparsity=0.9", TWICE],
     "recomputation": ["recompute=all"],
     "bfloat16": ["precision=bfloat16"],
-    "all, 400 epochs": ["sparsity=0.9", "recompute=all", "precision=bfloat16", TWICE],
+    "micro-batches": [*MICRO],
+    "all but those, 400 epochs": [
+        "sparsity=0.9",
+        "recompute=all",
+        "precision=bfloat16",
+        TWICE,
+    ],
+}
+WAYS[EMBEDDING] = {
+    "float32": [],
+    "bfloat16 rows": ["row_dtype=bfloat16"],
+    "float16 rows": ["row_dtype=float16"],
+    "micro-batches": ["batch_size=125"],
+    "all": ["row_dtype=bfloat16", "batch_size=125"],
 }
 
 
-def measure(way: str, seed: int, folder: Path) -> dict[str, Any]:
-    """Train and evaluate one run."""
-    import graphsys
-
-    config = load_config(preset=PRESET, overrides=[f"seed={seed}", *WAYS[way]])
+def measure_network(way: str, seed: int, folder: Path) -> dict[str, Any]:
+    """Train and evaluate one run of a network."""
+    overrides = [f"seed={seed}", *WAYS[NETWORK][way]]
+    config = gnn.load_config(preset=NETWORK, overrides=overrides)
     run = folder / f"{way}-{seed}"
-    with LoadMeter() as load, graphsys.open(folder / "cora") as graph:
-        report = train(graph, config, run)
-        test = evaluate(run, graph=graph)["metrics"]
-    split = dict(report.metrics["peak_memory_split"])
-    for name in ("process", "temporary"):
-        del split[name]
-    state = open_run(run).state
+    with LoadMeter() as load, graphsys.open(folder / NETWORK) as graph:
+        report = gnn.train(graph, config, run)
+        test = gnn.evaluate(run, graph=graph)["metrics"]
+        opened = gnn.open_run(run, graph=graph)
     zeros = 0.0
     if config.sparsity:
-        weights = [w for w in open_run(run).context.network.parameters() if w.dim() == 2]
+        weights = [w for w in opened.context.network.parameters() if w.dim() == 2]
         zero = sum(int((w == 0).sum()) for w in weights)
         zeros = zero / sum(w.numel() for w in weights)
     return {
-        "preset": PRESET,
+        "preset": NETWORK,
         "way": way,
         "seed": seed,
         "accuracy": round(test["accuracy"], 4),
         "zero_weights": round(zeros, 4),
-        "held_bytes": sum(split.values()),
-        "activation_bytes": split["activations"],
-        "epochs": report.epochs,
-        "train_cpu_ms_per_epoch": round(1e3 * state.cpu_seconds / report.epochs, 2),
+        **_held(report, opened.state.cpu_seconds),
         "load_average": load.load_average,
         "other_cpu_share": load.other_cpu_share,
     }
+
+
+def measure_embedding(way: str, seed: int, folder: Path) -> dict[str, Any]:
+    """Train and evaluate one run of embeddings."""
+    overrides = [f"seed={seed}", "threads=1", *WAYS[EMBEDDING][way]]
+    config = embedding.load_config(preset=EMBEDDING, overrides=overrides)
+    run = folder / f"{way}-{seed}"
+    with LoadMeter() as load, graphsys.open(folder / EMBEDDING) as graph:
+        began = time.process_time()
+        report = embedding.train(graph, config, run)
+        cpu_seconds = time.process_time() - began
+        test = embedding.evaluate(run, graph=graph)["metrics"]
+    return {
+        "preset": EMBEDDING,
+        "way": way,
+        "seed": seed,
+        "mrr": round(test["mrr"], 4),
+        **_held(report, cpu_seconds),
+        "load_average": load.load_average,
+        "other_cpu_share": load.other_cpu_share,
+    }
+
+
+def _held(report: Any, cpu_seconds: float) -> dict[str, Any]:
+    split = dict(report.metrics["peak_memory_split"])
+    for name in ("process", "temporary"):
+        del split[name]
+    return {
+        "held_bytes": sum(split.values()),
+        "row_bytes": split["parameters"],
+        "activation_bytes": split["activations"],
+        "epochs": report.epochs,
+        "train_cpu_ms_per_epoch": round(1e3 * cpu_seconds / report.epochs, 2),
+    }
+
+
+MEASURE = {NETWORK: measure_network, EMBEDDING: measure_embedding}
+SOURCES = {NETWORK: ("cora", "planetoid"), EMBEDDING: ("codex-s", "codex-s")}
+QUALITY = {NETWORK: "accuracy", EMBEDDING: "mrr"}
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--only", choices=list(WAYS), action="append")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args(arguments)
     if options.save:
         output.refuse_dirty_tree()
+    chosen = options.only or list(WAYS)
     command = " ".join(["scripts/bench/run low_memory", *arguments])
     rows = []
     with tempfile.TemporaryDirectory(prefix="low-memory-") as name:
         folder = Path(name)
-        source = options.shared / "data" / "planetoid"
-        recipes.build("cora", folder / "cora", folder=source)
         machine = describe_run(describe_machine(folder), [])
         machine["command"] = command
-        for seed in map(int, options.seeds.split(",")):
-            for way in WAYS:  # side by side, so that a noisy minute hits all
-                row = output.stamp(command) | measure(way, seed, folder)
-                print(json.dumps(row), flush=True)
-                rows.append(row)
-    for way in WAYS:
-        own = [row for row in rows if row["way"] == way]
-        means = {
-            name: statistics.mean(row[name] for row in own)
-            for name in ("accuracy", "train_cpu_ms_per_epoch", "held_bytes")
-        }
-        print(f"{way:<26} {means}")
+        for preset in chosen:
+            recipe, source = SOURCES[preset]
+            recipes.build(recipe, folder / preset, folder=options.shared / "data" / source)
+            for seed in map(int, options.seeds.split(",")):
+                for way in WAYS[preset]:  # side by side, so that a noisy minute hits all
+                    row = output.stamp(command) | MEASURE[preset](way, seed, folder)
+                    print(json.dumps(row), flush=True)
+                    rows.append(row)
+    for preset in chosen:
+        for way in WAYS[preset]:
+            own = [row for row in rows if (row["preset"], row["way"]) == (preset, way)]
+            shown = (QUALITY[preset], "train_cpu_ms_per_epoch", "held_bytes")
+            means = {name: statistics.mean(row[name] for row in own) for name in shown}
+            print(f"{preset:<16} {way:<26} {means}")
     if options.save:
         path = output.result_path("low_memory", machine["hardware"])
+        known = json.loads(path.read_text())["rows"] if path.exists() else []
+        rows = [row for row in known if row["preset"] not in chosen] + rows
         result = {"case": "low_memory", "machine": machine, "rows": rows}
         path.write_text(json.dumps(result, indent=1) + "\n")
     return 0
