@@ -31,8 +31,9 @@ from graphsys.graph.csr import Allocate, Csr, read_only
 from graphsys.kernels.cpu.algorithms.components import compress
 from graphsys.kernels.cpu.algorithms.leiden import folding, moves, refinement
 from graphsys.kernels.cpu.algorithms.leiden import rows as sums
-from graphsys.kernels.cpu.algorithms.leiden.rows import LevelRows
+from graphsys.kernels.cpu.algorithms.leiden.rows import Sides
 from graphsys.kernels.cpu.barrier import MEETING_SIZE
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 
 if TYPE_CHECKING:
     from graphsys.engine.united_rows import Direction
@@ -169,7 +170,7 @@ class _Level:
         num_entries: Entries of all rows.
     """
 
-    rows: LevelRows
+    rows: Sides
     unit: float
     strength: npt.NDArray[np.float64]
     rank: Array
@@ -183,21 +184,19 @@ class _Level:
 
 def _whole_graph(topology: Topology, weighted: bool, team: ThreadTeam) -> _Level:
     """Return the level of the graph itself, its rows where they lie."""
-    sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
+    ways: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
     columns = ("weight",) if weighted and topology.has_weight else ()
-    found = [topology.rows(side, columns) for side in sides]
+    found = [topology.rows(way, columns) for way in ways]
     unit = _unit_of(found) if columns else 1.0
     # weights of folded rows are numbers of edges, where edges have none
     is_exact = not columns and sum(rows.num_edges for rows in found) < 2**32
     nothing = read_only(np.empty(0, dtype=np.uint32 if is_exact else np.float32))
-    arrays: list[Array] = []
+    sides: list[WeightedCsr] = []
     for rows in found:
         weight = rows.columns["weight"] if columns else nothing
         begins = rows.begins_of("weight") if columns else rows.begins
-        arrays += [rows.begins, rows.ends, rows.indices, begins, weight]
-    if len(found) == 1:
-        arrays += [it[:0] for it in arrays]
-    level_rows = LevelRows(*arrays)
+        sides.append(WeightedCsr(rows.begins, rows.ends, rows.indices, begins, weight))
+    level_rows = (sides[0], sides[1] if len(sides) == 2 else _without_rows(sides[0]))
     strength = np.empty(topology.num_nodes, dtype=np.float64)
     loops = sum(team.run(sums.sum_strengths, level_rows, unit, _counter(), strength))
     rank = topology.rank
@@ -205,10 +204,14 @@ def _whole_graph(topology: Topology, weighted: bool, team: ThreadTeam) -> _Level
         rows=level_rows,
         unit=unit,
         strength=strength,
-        rank=level_rows.indices[:0] if rank is None else read_only(rank),
+        rank=sides[0].indices[:0] if rank is None else read_only(rank),
         inside=2.0 * loops,
         num_entries=sum(it.num_edges for it in found),
     )
+
+
+def _without_rows(rows: WeightedCsr) -> WeightedCsr:
+    return WeightedCsr(*(array[:0] for array in rows))
 
 
 def _unit_of(sides: list[Csr]) -> float:
@@ -258,7 +261,7 @@ class _Passes:
         self.total = float(level.strength.sum())
         self.scale = resolution / self.total if self.total else 0.0
         self.least = _ROUNDING * self.total
-        self.dtype = level.rows.indices.dtype
+        self.dtype = level.rows[0].indices.dtype
         self.first = level.rank.copy()
         if not len(self.first):
             self.first = np.arange(level.num_nodes, dtype=self.dtype)
@@ -281,7 +284,7 @@ class _Passes:
                     part, num_parts = current, num_communities
             if is_over:
                 found = current if node_of is None else current[node_of]
-                if level.rows.weight.dtype == np.float32:  # rounded: whole ones are told
+                if level.rows[0].weight.dtype == np.float32:  # rounded: whole ones are told
                     return found, self.quality_of(self.level, found)
                 return found, self.quality_of(level, current)
             # parts begin the next level in the community that they came from
@@ -370,13 +373,13 @@ class _Passes:
 
     def fold(self, level: _Level, part: Array, num_parts: int) -> _Level:
         """Return the level whose nodes are parts of this one."""
-        rows, offsets = level.rows, level.rows.begins.dtype
+        rows, offsets = level.rows, level.rows[0].begins.dtype
         starts = np.zeros(num_parts + 1, dtype=offsets)
         members = np.empty(level.num_nodes, dtype=self.dtype)
         folding.list_members(part, starts, members)
         links, touched = self._scratch(level, num_parts)
         begins, ends = np.empty((2, num_parts), dtype=offsets)
-        is_exact = rows.weight.dtype == np.uint32
+        is_exact = rows[0].weight.dtype == np.uint32
         indices = self.allocate(level.num_entries, self.dtype)
         weight = self.allocate(level.num_entries, np.uint32 if is_exact else np.float32)
         counters = np.zeros(2, dtype=np.int64)
@@ -388,9 +391,11 @@ class _Passes:
         sums.sum_by_group(part, level.strength, strength)
         begins, ends = read_only(begins), read_only(ends)
         weight = read_only(_cut(weight, num_entries))
-        out = (begins, ends, read_only(_cut(indices, num_entries)), begins, weight)
+        out = WeightedCsr(
+            begins, ends, read_only(_cut(indices, num_entries)), begins, weight
+        )
         return _Level(
-            rows=LevelRows(*out, *(it[:0] for it in out)),
+            rows=(out, _without_rows(out)),
             unit=1.0,
             strength=strength,
             rank=level.rank[:0],

@@ -39,6 +39,7 @@ from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.algorithms.path_trees import find_path_tree
 from graphsys.kernels.cpu.bits import Words, empty_bits
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.cpu.work_queue import PIECE_SIZE
 from graphsys.storage.views import array_of
 
@@ -489,10 +490,10 @@ def _weighted_rows(topology: Topology) -> Csr | None:
     return rows if "weight" in rows.columns else None
 
 
-def weighted_csr(rows: Csr) -> kernels.WeightedCsr:
+def weighted_csr(rows: Csr) -> WeightedCsr:
     """Return rows with a column ``weight`` as kernels take them."""
     weights = rows.begins_of("weight"), rows.columns["weight"]
-    return kernels.WeightedCsr(rows.begins, rows.ends, rows.indices, *weights)
+    return WeightedCsr(rows.begins, rows.ends, rows.indices, *weights)
 
 
 def _new_nodes(out: Csr) -> kernels.Nodes:

@@ -18,8 +18,8 @@ from graphsys.kernels.cpu.algorithms.path_heap import (
     rise,
     take_first,
 )
-from graphsys.kernels.cpu.algorithms.shortest_paths import WeightedCsr
 from graphsys.kernels.cpu.loops import claimed_range
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.jit import jit, lean_jit
 
 

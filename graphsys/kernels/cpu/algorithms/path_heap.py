@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.algorithms.shortest_paths import WeightedCsr, weight_shift
+from graphsys.kernels.cpu.algorithms.shortest_paths import weight_shift
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 UNSEEN, DONE = -1, -2

@@ -23,7 +23,6 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    WeightedCsr,
     degree_of,
     lower,
     weight_below,
@@ -32,6 +31,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
 from graphsys.kernels.cpu.bits import has_bit
 from graphsys.kernels.cpu.loops import claimed_range
 from graphsys.kernels.cpu.prefetch import prefetch
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 

@@ -30,7 +30,6 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    WeightedCsr,
     bin_of,
     degree_of,
     relax,
@@ -39,6 +38,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.barrier import MEETING_SIZE, meet
 from graphsys.kernels.cpu.prefetch import prefetch
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.cpu.work_queue import claim, end_of, is_turn, write_piece
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 

@@ -28,7 +28,6 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    WeightedCsr,
     bin_of,
     lower,
     push,
@@ -38,6 +37,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
 from graphsys.kernels.cpu.atomics import atomic_min
 from graphsys.kernels.cpu.bits import has_bit, lowest_bit
 from graphsys.kernels.cpu.loops import claimed_range, claimed_words
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.jit import lean_jit
 
 

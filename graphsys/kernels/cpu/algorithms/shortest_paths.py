@@ -33,6 +33,7 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.atomics import atomic_add, atomic_or, compare_exchange
 from graphsys.kernels.cpu.bits import Words, clear_bit, has_bit, set_bit
 from graphsys.kernels.cpu.prefetch import prefetch
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 BLOCK = 64
@@ -63,24 +64,6 @@ _MIDDLING_BINS = 16  # one after the other, before other threads are worth calli
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-class WeightedCsr(NamedTuple):
-    """Weighted neighbors (``graphsys.graph.csr.Csr``).
-
-    Attributes:
-        begins: Where each row begins in ``indices`` ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Numbers of the neighbors.
-        weight_begins: Where each row begins in ``weight`` ``[N]``.
-        weight: Weights.
-    """
-
-    begins: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
-    weight_begins: npt.NDArray[Any]
-    weight: npt.NDArray[Any]
 
 
 @lean_inline_jit

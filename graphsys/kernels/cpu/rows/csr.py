@@ -22,6 +22,24 @@ class CsrArrays(NamedTuple):
     indices: npt.NDArray[Any]
 
 
+class WeightedCsr(NamedTuple):
+    """Weighted neighbors (``graphsys.graph.csr.Csr``).
+
+    Attributes:
+        begins: Where each row begins in ``indices`` ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Numbers of the neighbors.
+        weight_begins: Where each row begins in ``weight`` ``[N]``.
+        weight: Weights; of Leiden's levels empty where every entry counts 1.
+    """
+
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    weight_begins: npt.NDArray[Any]
+    weight: npt.NDArray[Any]
+
+
 @jit
 def count_rows(rows: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> None:
     """Turn row numbers ``[E]`` into row offsets ``[N + 1]``, which come in as zeros."""

@@ -293,5 +293,5 @@ def test_what_is_not_connected_is_split() -> None:
     with ThreadTeam(1) as team:
         level = module._whole_graph(topology, False, team)
         passes = module._Passes(team=team, level=level, resolution=1.0, allocate=np.empty)
-        given = np.array([4, 4, 2, 4, 4], dtype=level.rows.indices.dtype)
+        given = np.array([4, 4, 2, 4, 4], dtype=level.rows[0].indices.dtype)
         assert passes.connected(given).tolist() == [0, 0, 2, 3, 3]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.algorithms.components import link
 from graphsys.kernels.cpu.algorithms.leiden.rows import (
     BLOCK,
-    LevelRows,
+    Sides,
     add_links,
     num_sides,
     side_of,
@@ -46,7 +46,7 @@ def list_members(
 @lean_jit
 def fold_rows(
     thread: int,
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     part: npt.NDArray[Any],
     starts: npt.NDArray[Any],
@@ -107,7 +107,7 @@ def fold_rows(
 @lean_jit
 def join_neighbors(
     thread: int,
-    rows: LevelRows,
+    rows: Sides,
     community: npt.NDArray[Any],
     counter: npt.NDArray[np.int64],
     parent: npt.NDArray[Any],

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.algorithms.leiden.rows import (
-    LevelRows,
+    Sides,
     add_links,
     num_sides,
     side_of,
@@ -157,7 +157,7 @@ def list_ready(
 def move_together(
     thread: int,
     num_threads: int,
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     nodes: CommunityNodes,
     scale: float,
@@ -296,7 +296,7 @@ def _move_listed(
 
 @jit
 def move_singly(
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     nodes: CommunityNodes,
     scale: float,

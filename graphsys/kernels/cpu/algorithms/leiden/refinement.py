@@ -23,7 +23,7 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.algorithms.leiden.moves import NUM_SUBROUNDS, rank_of, subround_of
 from graphsys.kernels.cpu.algorithms.leiden.rows import (
     BLOCK,
-    LevelRows,
+    Sides,
     num_sides,
     side_of,
     sum_inside,
@@ -70,7 +70,7 @@ class Parts(NamedTuple):
 @lean_jit
 def begin_parts(
     thread: int,
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     parts: Parts,
     counter: npt.NDArray[np.int64],
@@ -162,7 +162,7 @@ def _draw(
 def join_parts(
     thread: int,
     num_threads: int,
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     parts: Parts,
     scale: float,

@@ -5,44 +5,22 @@ the sum of all is below 2**53. Sums in float64 are then exact in any order, and 
 for any number of threads and partitions.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.loops import claimed_range
+from graphsys.kernels.cpu.rows.csr import WeightedCsr
 from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
 
 BLOCK = 256
 """Nodes that a thread claims at a time."""
 
 
-class LevelRows(NamedTuple):
-    """Neighbors of every node of a level: those in its out row and those in its in row.
-
-    Attributes:
-        begins: Where each row begins in ``indices`` ``[n]``.
-        ends: Where it ends ``[n]``.
-        indices: Neighbors; a loop stands once.
-        weight_begins: Where each row begins in ``weight`` ``[n]``.
-        weight: Weights; empty where every entry counts 1.
-        in_begins: Where each in row begins ``[n]``; empty where out rows are symmetric.
-        in_ends: Where it ends.
-        in_indices: Neighbors; loops stand here again and are passed over.
-        in_weight_begins: Where each in row begins in ``in_weight`` ``[n]``.
-        in_weight: Weights of the in rows.
-    """
-
-    begins: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
-    weight_begins: npt.NDArray[Any]
-    weight: npt.NDArray[Any]
-    in_begins: npt.NDArray[Any]
-    in_ends: npt.NDArray[Any]
-    in_indices: npt.NDArray[Any]
-    in_weight_begins: npt.NDArray[Any]
-    in_weight: npt.NDArray[Any]
+Sides = tuple[WeightedCsr, WeightedCsr]
+"""Out rows and in rows, in which loops stand again and are passed over; without in rows the
+out rows are symmetric, and a loop stands once."""
 
 
 @lean_inline_jit
@@ -56,7 +34,7 @@ def weight_at(weight: Any, place: Any, unit: Any) -> Any:
 @lean_inline_jit
 def num_sides(rows: Any) -> Any:
     """Return how many rows a node has: one, or one of each direction."""
-    return 1 + (len(rows.in_begins) > 0)
+    return 1 + (len(rows[1].begins) > 0)
 
 
 @lean_inline_jit
@@ -68,12 +46,14 @@ def side_of(rows: Any, side: Any, node: Any) -> Any:
         neighbors; the weights.
     """
     if side == 0:
-        begin, end = np.int64(rows.begins[node]), np.int64(rows.ends[node])
-        shift = np.int64(rows.weight_begins[node]) - begin
-        return begin, end, shift, rows.indices, rows.weight
-    begin, end = np.int64(rows.in_begins[node]), np.int64(rows.in_ends[node])
-    shift = np.int64(rows.in_weight_begins[node]) - begin
-    return begin, end, shift, rows.in_indices, rows.in_weight
+        return _row(rows[0], node)
+    return _row(rows[1], node)
+
+
+@lean_inline_jit
+def _row(rows: Any, node: Any) -> Any:
+    begin, end = np.int64(rows.begins[node]), np.int64(rows.ends[node])
+    return begin, end, np.int64(rows.weight_begins[node]) - begin, rows.indices, rows.weight
 
 
 @lean_inline_jit
@@ -132,7 +112,7 @@ def sum_inside(node: Any, rows: Any, unit: Any, group: Any) -> Any:
 @lean_jit
 def sum_strengths(
     thread: int,
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     counter: npt.NDArray[np.int64],
     strength: npt.NDArray[np.float64],
@@ -167,7 +147,7 @@ def sum_strengths(
 @lean_jit
 def weigh_inside(
     thread: int,
-    rows: LevelRows,
+    rows: Sides,
     unit: float,
     group: npt.NDArray[Any],
     counter: npt.NDArray[np.int64],
