@@ -26,8 +26,7 @@ from graphsys.engine.execute.budget import (
     row_texts,
     too_small,
 )
-from graphsys.engine.execute.row_bytes import RowBytes, simple_bytes, united_bytes
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.needs import Facts, Need, RowBytes, simple_bytes, united_bytes
 from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology

@@ -1,17 +1,158 @@
-"""What a native algorithm takes in memory, and from what it is told before it runs.
+"""What native algorithms and rows take in memory, told from sizes before a run.
 
 Each algorithm has its own function beside it, which counts arrays beside the rows in the
 order in which its code makes and frees them; ``scripts/memory_rule`` measures both.
 """
 
-from collections.abc import Mapping
+import mmap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from graphsys.engine.execute.row_bytes import num_simple_entries
+from graphsys.core.types import number_dtype
 from graphsys.engine.topology import Topology
-from graphsys.engine.united_rows import Direction
+from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction, num_entries
+from graphsys.kernels.cpu.rows.csr import count_superfluous
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowBytes:
+    """What rows of all nodes take beside the files of a store.
+
+    Attributes:
+        entries: Bytes of arrays of all entries, which a scratch file may hold.
+        nodes: Bytes of what stays in memory in any case.
+        making_entries: Bytes of arrays of all entries while rows are made, besides.
+        making: Bytes of the rest while they are made, besides.
+    """
+
+    entries: int = 0
+    nodes: int = 0
+    making_entries: int = 0
+    making: int = 0
+
+    @property
+    def in_memory(self) -> int:
+        """Bytes at the peak, all in memory."""
+        return self.entries + self.nodes + self.making_entries + self.making
+
+    @property
+    def in_scratch(self) -> int:
+        """Bytes at the peak, arrays of entries in a scratch file."""
+        return self.nodes + self.making
+
+    def made_before(self, work: int, *, in_memory: bool) -> int:
+        """Return the bytes at the peak of rows, and then of work that needs them."""
+        if not in_memory:
+            return self.nodes + max(self.making, work)
+        making = self.making + self.making_entries
+        return self.entries + self.nodes + max(making, work)
+
+    def __add__(self, other: "RowBytes") -> "RowBytes":
+        """Return what both take, made one after the other."""
+        return RowBytes(
+            entries=self.entries + other.entries,
+            nodes=self.nodes + other.nodes,
+            making_entries=max(self.making_entries, other.making_entries),
+            making=max(self.making, other.making),
+        )
+
+
+def united_bytes(
+    topology: Topology,
+    directions: Iterable[Direction],
+    *,
+    in_place: bool = False,
+    columns: Sequence[str] = (),
+) -> RowBytes:
+    """Return what :meth:`Topology.csr` takes in some directions.
+
+    Args:
+        topology: The graph.
+        directions: The directions.
+        in_place: Tell what :meth:`Topology.rows` takes instead.
+        columns: Columns that it is asked for.
+    """
+    total = RowBytes()
+    for direction in directions:
+        if topology.is_at_hand(direction):
+            continue
+        if in_place and topology.can_map(direction, columns):
+            total += _mapped(topology, direction, columns)
+        else:
+            total += _united(topology, direction)
+    return total
+
+
+def _mapped(topology: Topology, direction: Direction, columns: Sequence[str]) -> RowBytes:
+    blocks = topology.blocks(direction)
+    # between two files lie less than two pages
+    most = num_entries(blocks) + len(blocks) * 2 * mmap.PAGESIZE // 4
+    offsets = 2 + len(set(columns) & set(topology.column_dtypes()))
+    return RowBytes(nodes=(4 if most < 2**32 else 8) * offsets * topology.num_nodes)
+
+
+def _united(topology: Topology, direction: Direction) -> RowBytes:
+    blocks, num_nodes = topology.blocks(direction), topology.num_nodes
+    columns = topology.column_dtypes()
+    entries = num_entries(blocks)
+    numbers = number_dtype(max(num_nodes, 1)).itemsize
+    width = numbers + sum(dtype.itemsize for dtype in columns.values())
+    several = len({block.edge_type for block in blocks}) > 1
+    at_a_time = min(entries, ENTRIES_AT_A_TIME)
+    return RowBytes(
+        entries=entries * width,
+        nodes=(4 if entries < 2**32 else 8) * num_nodes,
+        # made rows twice more, with the place of every entry, to sort them
+        making_entries=(width + (8 if columns else 0)) * entries if several else 0,
+        making=16 * num_nodes + at_a_time * (8 + numbers),
+    )
+
+
+def simple_bytes(topology: Topology, *, in_place: bool = False) -> RowBytes:
+    """Return what :meth:`Topology.simple` takes, the rows that it is made of included.
+
+    Args:
+        topology: The graph.
+        in_place: Tell what :meth:`Topology.simple_in_place` takes instead.
+    """
+    if topology.is_simple_at_hand:
+        return RowBytes()
+    sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
+    rows = united_bytes(topology, sides, in_place=True)
+    kept = num_simple_entries(topology)
+    is_simple = not topology.is_directed and kept == topology.num_edges
+    is_there = topology.is_at_hand("out") or (in_place and topology.can_map("out"))
+    if is_simple and is_there:
+        return rows + RowBytes(making=8 * topology.num_nodes)
+    numbers = number_dtype(max(topology.num_nodes, 1)).itemsize
+    return rows + RowBytes(
+        entries=kept * numbers, nodes=4 * topology.num_nodes, making=8 * topology.num_nodes
+    )
+
+
+def num_simple_entries(topology: Topology) -> int:
+    """Return how many entries the simple undirected graph has, at most.
+
+    Counted where an undirected graph has one edge type, in a pass over its rows.
+    """
+    if topology.is_directed:
+        return 2 * topology.num_edges
+    if topology.graph is None:
+        rows = topology.csr()
+        return rows.num_edges - count_superfluous(rows.indptr, rows.indices, 0)
+    blocks = topology.blocks("out")
+    if len({(block.edge_type, block.side) for block in blocks}) > 1:
+        return topology.num_edges
+    superfluous = sum(
+        count_superfluous(
+            block.index.indptr, block.index.indices, block.row_base - block.column_base
+        )
+        for block in blocks
+    )
+    return topology.num_edges - superfluous
+
 
 BY_ID = "they are put in the order of ids, so that partitions change nothing"
 

@@ -7,6 +7,7 @@ beyond that ``temporary``: what operators make and drop, and free memory of the 
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from graphsys.core.events import count, is_asked, observe
@@ -72,3 +73,37 @@ def tell_memory(phase: str, process: int, known: Callable[[], Mapping[str, int]]
         count(MEMORY, total, phase=phase, parts=parts)
 
     observe(MEMORY, tell)
+
+
+class MemoryWatch:
+    """The most that a training's steps had of each part; tells a profile of every count.
+
+    Args:
+        process: What the process had before the training, in bytes.
+
+    Attributes:
+        most: The most bytes of each part so far; empty before the first count.
+    """
+
+    def __init__(self, process: int) -> None:
+        self.process, self.most = process, dict[str, int]()
+
+    def saw(self, phase: str, found: Mapping[str, int]) -> None:
+        """Take the bytes by part after a phase of a step."""
+        for name, size in found.items():
+            self.most[name] = max(self.most.get(name, 0), size)
+        tell_memory(phase, self.process, lambda: found)
+
+    def split(
+        self, peak: int, ahead: Mapping[str, int] = MappingProxyType({})
+    ) -> dict[str, int]:
+        """Return the parts of the most that the process had; empty without a count.
+
+        Args:
+            peak: The most that the process had, in bytes.
+            ahead: Bytes of batches that wait, by part.
+        """
+        if not self.most:
+            return {}
+        known = {name: size + ahead.get(name, 0) for name, size in self.most.items()}
+        return split_of(peak, self.process, known)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.events import count, span
+from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import Progress
 from graphsys.embedding import checkpoints
 from graphsys.embedding import run as runs
@@ -23,18 +24,19 @@ from graphsys.embedding.control_config import HELD_OUT_LOSS, LOWER_IS_BETTER
 from graphsys.embedding.data.held_out_split import HELD_OUT, GraphWithHeldOut
 from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Part
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.embedding.rows.table_files import Floats, Table, TableFiles
 from graphsys.embedding.training.bucket_trainer import BucketTrainer, BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.embedding.training.drift import drift
 from graphsys.embedding.training.edge_sets import choose_edges
-from graphsys.embedding.training.memory_watch import UnitMemory
+from graphsys.embedding.training.plan import scratch_split
 from graphsys.embedding.training.stats import EmbeddingStats
 from graphsys.embedding.training.unit_log import UnitLog
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.grouped.merged_view import stored_graph
 from graphsys.training.callbacks import Callback, Step
 from graphsys.training.loop import TrainingLoop
+from graphsys.training.memory_split import MemoryWatch
 
 
 class EmbeddingLoop(TrainingLoop):
@@ -407,3 +409,49 @@ def prune_best(path: Path, config: EmbeddingConfig, state: runs.EmbeddingRunStat
     if config.preserve_every:
         keep |= set(range(0, state.epoch + 1, config.preserve_every))
     checkpoints.prune(path, keep)
+
+
+class UnitMemory(MemoryWatch):
+    """Counts what the units of a training hold; see :meth:`Planner.memory_split`.
+
+    Tables and orders are counted by their arrays, what kernels make for themselves by the
+    same sizes that they make it with.
+
+    Args:
+        context: The training.
+        tables: The partitions in memory.
+        operators: Parameters and state of every edge type's operators.
+    """
+
+    def __init__(
+        self,
+        context: EmbeddingContext,
+        tables: Mapping[Part, Table],
+        operators: Mapping[str, Floats],
+    ) -> None:
+        self._config, self._model = context.config, context.model
+        self._tables, self._operators = tables, operators
+        super().__init__(resident_bytes())
+
+    def end_unit(self, work: Sequence[BucketWork]) -> None:
+        """Count what there is after a unit was trained, before its partitions go."""
+        trained = {part for it in work for part in (it.step.src, it.step.dst)}
+        tables = dict(self._tables)  # a thread may load the next one
+        rows = sum(tables[part][0].nbytes for part in trained)
+        states = sum(tables[part][1].nbytes for part in trained)
+        others = [table for part, table in tables.items() if part not in trained]
+        operators = sum(table.nbytes for table in self._operators.values()) // 2
+        edges = [it.edges for it in work]
+        num_rows = max(len(tables[it.step.src][0]) for it in work)
+        num_rows += max(len(tables[it.step.dst][0]) for it in work)
+        num_nodes = max(len(tables[part][0]) for part in trained)
+        found = {
+            "parameters": rows + operators,
+            "optimizer": states + operators,
+            "caches": sum(table[0].nbytes + table[1].nbytes for table in others),
+            "topology": sum(
+                e.order.nbytes + e.chunks.nbytes + e.batches.nbytes for e in edges
+            ),
+            **scratch_split(self._config, self._model, num_rows, num_nodes),
+        }
+        self.saw("unit", found)

@@ -9,14 +9,14 @@ import numpy as np
 from graphsys.engine.codegen.lowered import EDGE_COLUMNS, Lowered
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.execute.directions import pull_directions, push_directions
-from graphsys.engine.execute.row_bytes import (
+from graphsys.engine.execute.stream import PIECE_BYTES
+from graphsys.engine.execute.supersteps import PULL_SHARE
+from graphsys.engine.needs import (
     RowBytes,
     num_simple_entries,
     simple_bytes,
     united_bytes,
 )
-from graphsys.engine.execute.stream import PIECE_BYTES
-from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.program import NodeId
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.budget import require_budget, stated_budget
-from graphsys.core.errors import ConfigError, StoreBusyError
+from graphsys.core.errors import ConfigError, StoreBusyError, cut_list
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
@@ -18,7 +18,6 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, num_threads
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import open_transfer
-from graphsys.gnn.inference.transfer_checks import require_fitting
 from graphsys.gnn.layerwise_inference import (
     are_rows_on_disk,
     entries_within,
@@ -29,7 +28,8 @@ from graphsys.gnn.layerwise_inference import (
     whole_output,
 )
 from graphsys.gnn.ops.adjacency import kernel_threads
-from graphsys.gnn.training.out_of_memory import explained_whole
+from graphsys.gnn.run import GnnRunState, Weights
+from graphsys.gnn.training.memory_watch import explained_whole
 from graphsys.gnn.training.plan import inference_bytes
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.remote.fetching import run_folder as local_run
@@ -265,3 +265,46 @@ def open_run(
     if isinstance(run, OpenedRun):
         return run
     return OpenedRun(run, graph=graph, device=device, memory=memory, model=model)
+
+
+def require_fitting(
+    run: Path, state: GnnRunState, weights: Weights, context: GnnContext
+) -> None:
+    """Check that the network made for another graph takes a run's weights.
+
+    It does where nodes have the same features and messages go along the same edge types:
+    then what was learned is of no node in particular.
+
+    Args:
+        run: The run's folder.
+        state: Its checkpoint.
+        weights: Of the run.
+        context: The network for the other graph, and what it reads.
+
+    Raises:
+        ConfigError: It does not.
+        InvalidGraphError: Features of the other graph are not finite.
+    """
+    where, is_on_disk = context.graph.path, context.network.config.learned_rows == "disk"
+    for name, shape in context.features.shapes.items():
+        if not shape.dim and (is_on_disk or not shape.is_bag):
+            raise ConfigError(
+                f"the run {run} has a learned row for each node of type {name!r} it was "
+                f"trained on, and none for those of {where}; expected node types with "
+                "features, or the graph trained on; train a new run"
+            )
+    if list(context.task.classes) != state.classes:
+        raise ConfigError(
+            f"the graph {where} has classes {cut_list(context.task.classes)}, the run "
+            f"{run} {cut_list(state.classes)}; expected the same"
+        )
+    own = {name: list(value.shape) for name, value in context.network.state_dict().items()}
+    given = {name: list(value.shape) for name, value in weights.items()}
+    if own != given:
+        name = min(n for n in own.keys() | given.keys() if own.get(n) != given.get(n))
+        raise ConfigError(
+            f"the graph {where} does not fit the network of the run {run}: for it, {name} "
+            f"would be {own.get(name, 'left out')}, it is {given.get(name, 'not there')}; "
+            "expected the features and edge types of the graph trained on"
+        )
+    context.features.check()

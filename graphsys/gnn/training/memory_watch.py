@@ -1,26 +1,33 @@
-"""What the steps of a training hold in memory, part by part."""
+"""What the steps of a training hold in memory, and what to do where that is too small."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from types import MappingProxyType
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
+from graphsys.core.errors import (
+    BudgetError,
+    TrainingFailedError,
+    told_with_place,
+    user_place,
+)
 from graphsys.core.memory import resident_bytes
+from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.model_spec import is_file, spec_of
 from graphsys.gnn.training.optimizer import Optimizer, optimizer_bytes
-from graphsys.training.memory_split import is_watched, split_of, tell_memory
+from graphsys.training.memory_split import MemoryWatch, is_watched
 
 _GROWTH = 1.1
 """A step is counted where its batch has so many times the entries of those before."""
 _DEPTH = 4
 
 
-class MemoryWatch:
+class StepMemory(MemoryWatch):
     """Counts the parts of a training's memory; see :mod:`graphsys.training.memory_split`.
 
     Activations are what autograd saves for the backward pass, seen by hooks that get each
@@ -33,18 +40,14 @@ class MemoryWatch:
     Args:
         context: The training.
         optimizer: Its optimizer.
-
-    Attributes:
-        most: The most bytes of each part in a step so far; empty before the first.
     """
 
     def __init__(self, context: GnnContext, optimizer: Optimizer) -> None:
-        self.most: dict[str, int] = {}
         self._is_here = context.transfer is None
         self._network, self._optimizer = context.network, optimizer
         self._parameters = _bytes_of(_tensors_of(context.network))
         self._caches = context.features.cache_bytes
-        self.process = max(resident_bytes() - self._parameters - self._caches, 0)
+        super().__init__(max(resident_bytes() - self._parameters - self._caches, 0))
         self._largest = -1.0
         self._is_counting = False
         self._saved: dict[int, int] = {}
@@ -72,26 +75,11 @@ class MemoryWatch:
         if not self._is_counting:
             return
         is_forward = phase == "forward"
-        found = self._known(sum(self._saved.values()) if is_forward else 0)
-        for name, size in found.items():
-            self.most[name] = max(self.most.get(name, 0), size)
-        tell_memory(phase, self.process, lambda: found)
+        self.saw(phase, self._known(sum(self._saved.values()) if is_forward else 0))
         if is_forward:
             self._saved = {}
         if phase == "step":
             self._batch = None
-
-    def split(self, peak: int, ahead: Mapping[str, int] = MappingProxyType({})) -> Any:
-        """Return the parts of the most that the process had; empty without a step.
-
-        Args:
-            peak: The most that the process had, in bytes.
-            ahead: Bytes of batches that wait, by part.
-        """
-        if not self.most:
-            return {}
-        known = {name: size + ahead.get(name, 0) for name, size in self.most.items()}
-        return split_of(peak, self.process, known)
 
     def _known(self, activations: int) -> dict[str, int]:
         grads = [p.grad for p in self._network.parameters() if p.grad is not None]
@@ -157,3 +145,55 @@ def _arrays(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
         inner = vars(value).values()
     for each in inner:
         yield from _arrays(each, depth - 1)
+
+
+@contextmanager
+def explained(config: GnnConfig, batch: Batch) -> Iterator[None]:
+    """Say what would make a batch fit where memory is too small for it.
+
+    Raises:
+        BudgetError: It is too small.
+        TrainingFailedError: The gradients of a user's own model cannot be computed.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as err:
+        is_of_memory = isinstance(err, MemoryError | torch.OutOfMemoryError)
+        if not is_of_memory and "can't allocate memory" not in str(err):
+            if is_file(config.model) and user_place(err) is None:  # no line of theirs ran
+                text = f"its gradients cannot be computed: {err}"
+                raise TrainingFailedError(
+                    told_with_place(TrainingFailedError(text), config.model)
+                ) from err
+            raise
+        raise BudgetError(_smaller(config, batch)) from err
+
+
+@contextmanager
+def explained_whole() -> Iterator[None]:
+    """Say what to do where a device's memory is too small for all nodes of a graph.
+
+    Raises:
+        BudgetError: It is too small.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as err:
+        raise BudgetError(
+            "rows of all nodes, or of all neighbors of some, do not fit in the device's "
+            "memory; use device='cpu', a smaller dim, or a batch_size that is not 0"
+        ) from err
+
+
+def _smaller(config: GnnConfig, batch: Batch) -> str:
+    """Say what would make a batch fit."""
+    nodes = sum(len(x) for x in batch.x.values())
+    smaller = f"batch_size={max(1, config.batch_size // 2)}"
+    if config.is_full_batch:
+        smaller = "batch_size=1024"
+    if spec_of(config.model).is_whole_graph:
+        smaller = f"dim={max(1, config.dim // 2)}"
+    return (
+        f"a batch of {nodes} nodes and {batch.num_edges} edges does not fit into memory; "
+        f"try --set {smaller}, or smaller fanouts than {list(config.hop_fanouts)}"
+    )

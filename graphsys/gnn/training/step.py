@@ -13,7 +13,7 @@ from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.training.gradient_compression import make_compression
-from graphsys.gnn.training.memory_watch import MemoryWatch
+from graphsys.gnn.training.memory_watch import StepMemory
 from graphsys.gnn.training.optimizer import make_optimizer, rate_at
 from graphsys.gnn.training.sparse_weights import SparseWeights
 
@@ -40,7 +40,7 @@ class Stepper:
         self.sparse: SparseWeights | None = None
         if self.config.sparsity:
             self.sparse = SparseWeights(self.config, self.network, self.optimizer)
-        self.memory = MemoryWatch(context, self.optimizer)
+        self.memory = StepMemory(context, self.optimizer)
 
     def train(
         self, epoch: int, batch: Batch, num_batches: int

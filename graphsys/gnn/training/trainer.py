@@ -12,6 +12,7 @@ import torch
 from graphsys.core.events import is_recording, span
 from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
+from graphsys.core.row_trace import tell_arrays
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.context import GnnContext
@@ -28,10 +29,9 @@ from graphsys.gnn.layerwise_inference import (
 )
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.tasks.task import Seeds, epoch_seeds
+from graphsys.gnn.training.memory_watch import explained, explained_whole
 from graphsys.gnn.training.number_watch import NumberWatch
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer, optimizer_bytes
-from graphsys.gnn.training.out_of_memory import explained, explained_whole
-from graphsys.gnn.training.profile_events import tell_batch
 from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
 from graphsys.gnn.training.shared_output import SharedOutput, SharingPolicy, entries_shared
 from graphsys.gnn.training.stats import GnnStats
@@ -364,3 +364,52 @@ def _prefetch(context: GnnContext) -> int:
     """Return the batches made ahead; a GPU takes no core from who makes them."""
     chosen = context.config.prefetch
     return 2 if chosen == ADAPTS and context.transfer is not None else chosen
+
+
+def tell_batch(batch: Batch, *, is_first: bool) -> None:
+    """Say how many bytes of offsets, indices, weights, features and places a batch has.
+
+    Small arrays share a copy, as ``data/device_transfer`` sends them. A whole graph is sent
+    before its first step, and stays.
+
+    Args:
+        batch: The batch.
+        is_first: Whether none has been trained before.
+    """
+    places = [_size(it) for it in batch.places.values()]
+    if batch.sample is None and not is_first:
+        tell_arrays(places, packed=[sum(places)])
+        return
+    small = [
+        size
+        for hop in _distinct(batch.hops)
+        for rows in hop.values()
+        for size in _rows(rows)
+    ]
+    small += places
+    large = [size for x in batch.x.values() for size in _tensors(x)]
+    tell_arrays([*large, *small], packed=[*large, sum(small)])
+
+
+def _distinct(hops: Any) -> list[Any]:
+    """Return the layers, each once: those of a whole graph are the same."""
+    return list({id(hop): hop for hop in hops}.values())
+
+
+def _rows(rows: Any) -> Iterator[int]:
+    for array in (rows.indptr, rows.indices, rows.weight, rows.self_weight):
+        if array is not None:
+            yield _size(array)
+
+
+def _tensors(x: Any) -> Iterator[int]:
+    """Yield the bytes of features: a tensor, or several that make up bags or parts."""
+    for it in (x,) if isinstance(x, torch.Tensor) else vars(x).values():
+        if isinstance(it, torch.Tensor):
+            yield _size(it)
+
+
+def _size(array: Any) -> int:
+    if isinstance(array, torch.Tensor):
+        return array.numel() * array.element_size()
+    return int(array.nbytes)

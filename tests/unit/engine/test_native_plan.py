@@ -27,9 +27,8 @@ from graphsys.engine.algorithms import algorithm
 from graphsys.engine.execute import budget
 from graphsys.engine.execute.budget import budget_of, choose
 from graphsys.engine.execute.prepared import prepare
-from graphsys.engine.execute.row_bytes import num_simple_entries, simple_bytes, united_bytes
 from graphsys.engine.native_plan import NativeRun
-from graphsys.engine.needs import Facts
+from graphsys.engine.needs import Facts, num_simple_entries, simple_bytes, united_bytes
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
