@@ -1,11 +1,14 @@
 """Builds: find or fetch the files of a data set, ingest them, check the counts."""
 
 import os
+import shutil
+import tarfile
 import warnings
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +19,8 @@ from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets import generators
 from graphsys.datasets.download import cache_folder, fetch
+from graphsys.datasets.files import DAMAGE, describe
 from graphsys.datasets.opening import open_source
-from graphsys.datasets.recipes.archives import unpack
 from graphsys.datasets.recipes.card import Recipe, RecipeFile, show
 from graphsys.datasets.table_spec import describe_source
 from graphsys.storage.ingest.ingest import ingest
@@ -26,6 +29,7 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
     from graphsys.storage.reader import GraphReader
+
 
 _MAX_MARKED: Final = 1 << 31
 
@@ -255,3 +259,48 @@ class CountedSource(Source):
                 grown[: len(marks)] = marks
             marks = self._marks[node_type] = grown
         marks[ids] = True
+
+
+def unpack(archive: Path, prefix: str, names: Sequence[str], folder: Path) -> None:
+    """Write members of an archive into a folder, each whole or not at all.
+
+    Args:
+        archive: A .zip, or a tar compressed or not.
+        prefix: What comes before the names in the archive.
+        names: Names of files, with folders where the data set has them.
+        folder: Where they go, under their names.
+
+    Raises:
+        InputError: the archive is damaged, or a member is missing.
+    """
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as packed:
+                for name in names:
+                    with packed.open(prefix + name) as member:
+                        _write(member, folder / name)
+        else:
+            with tarfile.open(archive) as packed_tar:
+                for name in names:
+                    found = packed_tar.extractfile(prefix + name)
+                    if found is None:
+                        raise KeyError(name)
+                    _write(found, folder / name)
+    except KeyError as err:
+        raise InputError(
+            f"{archive}: has no member {err.args[0]}; the archive is another version"
+        ) from err
+    except (*DAMAGE, RuntimeError) as err:  # RuntimeError: a member is encrypted
+        if isinstance(err, InputError):
+            raise
+        raise InputError(
+            f"{archive}: cannot be unpacked: {describe(err)}; remove it and fetch it again"
+        ) from err
+
+
+def _write(member: IO[Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as out:
+        shutil.copyfileobj(member, out, 1 << 20)
+    part.replace(path)

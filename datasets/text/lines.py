@@ -26,9 +26,9 @@ from graphsys.datasets.text.layout import (
     is_rounded,
 )
 from graphsys.kernels.cpu.text import parsing as kernels
+from graphsys.kernels.cpu.text.dictionary import gather_words
 from graphsys.kernels.cpu.text.id_pairs import parse_id_pairs
 from graphsys.kernels.cpu.text.plain_lines import parse_plain_lines
-from graphsys.kernels.cpu.text.words import gather_words
 
 _PLAIN: Final = ((ID, ID, ID), (ID, ID, NUMBER), (MARK, ID, ID, NUMBER))
 _EXACT: Final = 2.0**53  # below it all integers are float64

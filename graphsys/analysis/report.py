@@ -9,7 +9,6 @@ from graphsys.analysis.cluster import cluster_of
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.host_steps import HostStep
 from graphsys.analysis.measured import RunConditions, host_metrics
-from graphsys.analysis.memory import memory_points
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.model.caches import cache_metrics
 from graphsys.analysis.model.copies import copies_of, transfer_metrics
@@ -25,6 +24,7 @@ from graphsys.analysis.operators import operator_rows
 from graphsys.analysis.overlaps import overlap_tables
 from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
+from graphsys.analysis.sides import observing_of
 from graphsys.analysis.traces.clocks import ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.verdict import verdict_of
 from graphsys.analysis.wall_time import wall_parts
@@ -32,6 +32,7 @@ from graphsys.core.deps import own_version
 from graphsys.core.events import Event
 from graphsys.core.machine import cpu_model, describe_gpu
 from graphsys.core.threads import num_cores
+from graphsys.training.memory_split import MEMORY
 
 SCHEMA_VERSION = 1
 L0_ONLY = "not asked for: level L0"
@@ -227,3 +228,43 @@ def transfer_sizes(sizes: Sequence[int]) -> list[dict[str, int]]:
         {"at_most": top, "count": len(own), "bytes": sum(own)}
         for top, own in sorted(bins.items())
     ]
+
+
+MOST_POINTS = 120
+
+
+def memory_points(
+    events: Sequence[Event], start_ns: int, end_ns: int
+) -> list[dict[str, Any]]:
+    """Return when a training had how much memory, and its parts.
+
+    Args:
+        events: All of a run.
+        start_ns: When it began.
+        end_ns: When it ended.
+
+    Returns:
+        In order of time, of a long run the largest of each of :data:`MOST_POINTS` equal
+        spans: ``seconds`` since the beginning without those of observers, ``phase`` that
+        had ended, ``bytes`` of the process, ``parts`` in bytes by name.
+    """
+    told = [event for event in events if event.name == MEMORY]
+    observing = observing_of(events) if told else None
+    largest: dict[int, tuple[float, dict[str, Any]]] = {}
+    for number, event in enumerate(told):
+        assert observing is not None  # something was told
+        inside = observing.inside(start_ns, event.start_ns)
+        at = event.start_ns - start_ns - inside
+        place = number
+        if len(told) > MOST_POINTS:
+            place = (event.start_ns - start_ns) * MOST_POINTS // max(end_ns - start_ns, 1)
+        if place in largest and largest[place][0] >= event.value:
+            continue
+        point = {
+            "seconds": at / 1e9,
+            "phase": event.attributes["phase"],
+            "bytes": int(event.value),
+            "parts": event.attributes["parts"],
+        }
+        largest[place] = event.value, point
+    return [point for _, (_, point) in sorted(largest.items())]

@@ -272,7 +272,7 @@ def _train(
     import graphsys
     from graphsys.cli.progress import open_progress
     from graphsys.core.progress import SILENT
-    from graphsys.storage.runs.run_target import run_target
+    from graphsys.storage.runs.remote_checkpoint import run_target
 
     progress = open_progress() if is_telling else SILENT
     model = library.__name__.rpartition(".")[2]

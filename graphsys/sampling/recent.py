@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.kernels.cpu.sampling.recent_rows import find_before, take_latest
+from graphsys.kernels.cpu.sampling.timed_rows import find_before, take_latest
 
 Ints = npt.NDArray[np.int64]
 

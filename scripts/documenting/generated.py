@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from graphsys.cli.help_pages.docstrings import sections_of
+from graphsys.cli.help_pages.algorithms import sections_of
 from graphsys.cli.main import app
 from graphsys.core.errors import GraphsysError, MissingDependencyError
 from graphsys.core.memory import format_bytes

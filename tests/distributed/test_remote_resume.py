@@ -33,10 +33,10 @@ from graphsys.storage.remote.publishing import published
 from graphsys.storage.runs.remote_checkpoint import (
     RemoteCheckpoint,
     last_checkpoint,
+    run_target,
     settings_folder,
 )
 from graphsys.storage.runs.run_folder import RUN_NAME, read_content
-from graphsys.storage.runs.run_target import run_target
 from graphsys.storage.verify.run import verify_run
 from tests.buckets import Bucket
 from tests.clusters import near_crew

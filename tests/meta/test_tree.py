@@ -109,3 +109,58 @@ def test_what_is_mutated_and_its_tests_exist() -> None:
     named += [f"tests/unit/{name}" for name in re.findall(r"\{_UNIT\}/([\w/]+\.py)", text)]
     assert len(named) > 20
     assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+SMALL = 60
+ALONE = {
+    "a verb, loaded when it is called": {
+        "graphsys.cli.deltas.compact",
+        "graphsys.cli.plot",
+        "graphsys.cli.verify",
+    },
+    "one of a registry's entries, each in a file": {
+        "graphsys.gnn.data.samplers",
+        "graphsys.gnn.models.layers.gin",
+        "graphsys.gnn.models.layers.pinsage",
+        "graphsys.gnn.tasks.graph_classification",
+        "graphsys.partitioners.hash",
+        "graphsys.partitioners.metis",
+        "graphsys.partitioners.random",
+        "graphsys.partitioners.range",
+    },
+    "Triton, loaded where there is a device": {"graphsys.kernels.cuda.gnn.features"},
+    "a kernel of profiles apart from those of runs": {"graphsys.engine.codegen.early_exit"},
+    "the page's pictures are kept by its files": {"graphsys.analysis.page.copies"},
+}
+"""Modules of :data:`SMALL` lines at most that only one other imports, by the reason."""
+
+
+def module_of(path: Path) -> str:
+    """Return the name by which a source is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "graphsys" else ("graphsys", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_a_small_module_is_imported_by_several_or_says_why() -> None:
+    paths = {module_of(path): path for path in sources()}
+    importers: dict[str, set[str]] = {name: set() for name in paths}
+    for name, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            named: list[str] = []
+            if isinstance(node, ast.Import):
+                named = [it.name for it in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                named = [node.module, *(f"{node.module}.{it.name}" for it in node.names)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = [node.value.partition(":")[0]]  # of a registry
+            for other in named:
+                importers.get(other, set()).add(name)
+    alone = {
+        name
+        for name, path in paths.items()
+        if path.name != "__init__.py"
+        and len(path.read_text().splitlines()) <= SMALL
+        and len(importers[name] - {name}) == 1
+    }
+    assert alone == set().union(*ALONE.values())

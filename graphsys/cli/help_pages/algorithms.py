@@ -3,7 +3,7 @@
 import inspect
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -11,6 +11,7 @@ from graphsys.cli.help_pages.verbs import Verb
 
 if TYPE_CHECKING:
     from graphsys.engine.algorithms import Algorithm
+
 
 _GIVEN = "graphsys.arguments"
 _SECTIONS = (
@@ -42,7 +43,6 @@ class AlgorithmVerb(Verb):
 
 
 def _write(algorithm: "Algorithm", formatter: Any) -> None:
-    from graphsys.cli.help_pages.docstrings import entries_of, sections_of
 
     sections = sections_of(algorithm.function)
     formatter.write_usage(f"graphsys run {algorithm.name}", "GRAPH [OPTIONS]")
@@ -83,3 +83,55 @@ def _bold(heading: str) -> str:
 def _plain(text: str) -> str:
     """Drop what marks code in a docstring."""
     return re.sub(r"``([^`]+)``", r"\1", text)
+
+
+_HEADING: Final = re.compile(r"^(Args|Returns|Raises|Complexity|References|Example):$")
+_ENTRY: Final = re.compile(r"^    (\w+): (.*)$")
+
+
+def sections_of(documented: Any) -> dict[str, str]:
+    """Return the sections of a docstring by heading, without their indentation.
+
+    Args:
+        documented: A function or class.
+
+    Returns:
+        "" holds what stands before the first heading.
+
+    Examples:
+        >>> def area(side):
+        ...     '''Return the area.
+        ...
+        ...     Args:
+        ...         side: In meters, so that the area is in square meters and
+        ...             fits.
+        ...     '''
+        >>> sections_of(area)[""]
+        'Return the area.'
+        >>> entries_of(sections_of(area)["Args"])
+        {'side': 'In meters, so that the area is in square meters and fits.'}
+    """
+    found: dict[str, list[str]] = {"": []}
+    heading = ""
+    for line in (inspect.getdoc(documented) or "").splitlines():
+        match = _HEADING.match(line)
+        if match:
+            heading = match[1]
+            found[heading] = []
+        else:
+            found[heading].append(line)
+    return {name: "\n".join(lines).strip("\n") for name, lines in found.items()}
+
+
+def entries_of(section: str) -> dict[str, str]:
+    """Return the entries of a section like ``Args`` by name, each in one line."""
+    entries: dict[str, str] = {}
+    name = ""
+    for line in section.splitlines():
+        match = _ENTRY.match(line)
+        if match:
+            name, text = match.groups()
+            entries[name] = text
+        elif name:
+            entries[name] += f" {line.strip()}"
+    return entries

@@ -11,7 +11,7 @@ from graphsys.core.events import count, ended, is_recording, launched, observe
 from graphsys.core.row_trace import RowVisit
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.bits import Words
-from graphsys.kernels.cpu.simt.iterations import find_trips
+from graphsys.kernels.cpu.simt.row_steps import find_trips
 
 _BIT = 1
 """Bytes of a bitmap that a lookup of one node touches."""

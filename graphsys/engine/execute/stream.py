@@ -29,7 +29,7 @@ from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.rows.csr import append_rows
-from graphsys.kernels.cpu.rows.row_cuts import cut_rows
+from graphsys.kernels.cpu.rows.row_filter import cut_rows
 from graphsys.storage.reader import GraphReader
 
 PIECE_BYTES = 32 << 20

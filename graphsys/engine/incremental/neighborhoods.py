@@ -18,7 +18,7 @@ from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms import k_core as core_kernels
 from graphsys.kernels.cpu.algorithms import triangles as triangle_kernels
 from graphsys.kernels.cpu.incremental import cores as kernels
-from graphsys.kernels.cpu.incremental.triangles import count_closed
+from graphsys.kernels.cpu.incremental.pairs import count_closed
 
 __all__ = ["core_kernels", "k_core", "triangle_count", "triangle_kernels"]
 

@@ -15,7 +15,6 @@ from graphsys.gnn.data.labels import TRAIN, NodeLabels, read_labels
 from graphsys.gnn.data.loader import Batch, Trim, shuffled_batches
 from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.process_group import ProcessGroup, current_process_group
-from graphsys.gnn.tasks.class_metrics import class_metrics
 from graphsys.gnn.tasks.output import Output
 from graphsys.metrics.areas import f1, roc_auc_of
 from graphsys.storage.reader import GraphReader
@@ -285,3 +284,54 @@ TASKS.add(
         has_classes=True,
     )
 )
+
+
+def class_metrics(
+    scores: torch.Tensor, target: torch.Tensor, *, is_multi: bool
+) -> dict[str, float]:
+    """Return the metrics of a classification.
+
+    Args:
+        scores: Logits ``[n, C]``.
+        target: Classes ``[n]``, or with several a node 0 and 1 ``[n, C]``.
+        is_multi: Whether a node may have several classes.
+    """
+    from torch.nn import functional
+    from torchmetrics.functional import classification
+
+    num_classes = scores.shape[1]
+    if is_multi:
+        whole = target.long()
+        options: dict[str, Any] = {"num_labels": num_classes}
+        loss = functional.binary_cross_entropy_with_logits(scores, target)
+        chosen = torch.sigmoid(scores)
+        exact = ((chosen > 0.5).long() == whole).all(dim=1).float().mean()
+        found = {
+            "accuracy": exact,
+            "f1_micro": classification.multilabel_f1_score(
+                chosen, whole, average="micro", **options
+            ),
+            "f1_macro": classification.multilabel_f1_score(
+                chosen, whole, average="macro", **options
+            ),
+            "roc_auc": classification.multilabel_auroc(chosen, whole, **options),
+        }
+        return {name: float(value) for name, value in (found | {"loss": loss}).items()}
+    loss = functional.cross_entropy(scores, target)
+    options = {"num_classes": num_classes}
+    found = {
+        "accuracy": classification.multiclass_accuracy(
+            scores, target, average="micro", **options
+        ),
+        "f1_micro": classification.multiclass_f1_score(
+            scores, target, average="micro", **options
+        ),
+        "f1_macro": classification.multiclass_f1_score(
+            scores, target, average="macro", **options
+        ),
+        "loss": loss,
+    }
+    if num_classes == 2:
+        second = torch.softmax(scores, dim=1)[:, 1]
+        found["roc_auc"] = classification.binary_auroc(second, target)
+    return {name: float(value) for name, value in found.items()}

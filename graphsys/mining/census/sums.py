@@ -13,14 +13,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.events import count, is_asked, observe
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.row_trace import RowVisit
 from graphsys.core.threads import ThreadTeam, run_parallel
 from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.mining import cliques, four_cycles
 from graphsys.kernels.cpu.mining.big_counts import wide_totals
 from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.mining.census.shared_sums import shared_with, words_for
-from graphsys.mining.profile_events import tell_work
 
 Numbers = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]
@@ -275,3 +276,29 @@ def edge_triangles(kernels: Kernels, pairs: Numbers) -> Numbers:
     after = kernels.scratch(np.uint8), triangles
     kernels.run(four_cycles.count_edge_triangles, pairs, after=after)
     return triangles
+
+
+_SETS = "entries are of sets made on the way, whose sectors are not modeled"
+
+
+def tell_work(trips: Callable[[], npt.NDArray[np.int64]], *, is_exact: bool = True) -> None:
+    """Offer the work of one kernel to the SIMT model: a row for each first node.
+
+    Args:
+        trips: Makes the entries looked at for each node ``[N]``, if somebody asks.
+        is_exact: Whether they are, and not at most so many.
+    """
+    if not is_asked("rows"):
+        return
+    made: list[Any] = []
+
+    def visits() -> list[RowVisit]:
+        made.append(trips())
+        return [
+            RowVisit(
+                superstep=0, kind="pull", lengths=made[0], is_exact=is_exact, reason=_SETS
+            )
+        ]
+
+    observe("rows", visits)
+    count("edges", int(made[0].sum()), at_most=not is_exact)

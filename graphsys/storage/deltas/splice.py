@@ -62,7 +62,7 @@ class MergedSpace:
 
         Pieces are made in memory, in threads, and written as wholes: a file written through
         a mapping lies in the page cache in small pages, each of which interrupts its writer
-        and later its readers (see ``file_writer``).
+        and later its readers (see ``merge_cache.FileWriter``).
 
         Args:
             bounds: Where pieces begin, and where the last one ends ``[K + 1]``.

@@ -22,7 +22,7 @@ from graphsys.core.threads import run_parallel
 from graphsys.core.types import number_dtype
 from graphsys.graph.sort import stable_argsort
 from graphsys.kernels.cpu import hashing
-from graphsys.kernels.cpu.rows.id_lookup import look_up
+from graphsys.kernels.cpu.text.dictionary import look_up
 from graphsys.storage.views import view_of
 
 Ints = npt.NDArray[np.integer]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
-from graphsys.kernels.cpu.rows.distinct_rows import find_distinct
+from graphsys.kernels.cpu.text.dictionary import find_distinct
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.views import view_of
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import graphsys as gs
-from graphsys.analysis.memory import MOST_POINTS, memory_points
 from graphsys.analysis.page.page import page_of
+from graphsys.analysis.report import MOST_POINTS, memory_points
 from graphsys.core.events import Event, recording
 from graphsys.core.row_trace import RowVisit
 from graphsys.sampling import NeighborSampler

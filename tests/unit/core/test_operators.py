@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from graphsys.core.events import recording
-from graphsys.core.operator_kinds import kind_of
 from graphsys.core.operators import OPERATORS, watch_operators
+from graphsys.core.torch_operators import kind_of
 
 
 def watched(run: Any) -> list[dict[str, Any]]:

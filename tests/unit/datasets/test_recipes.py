@@ -20,8 +20,7 @@ from graphsys.datasets.base import read_options
 from graphsys.datasets.download import fetch
 from graphsys.datasets.files import input_file
 from graphsys.datasets.readers.triples import open_triples
-from graphsys.datasets.recipes.archives import unpack
-from graphsys.datasets.recipes.build import CountedSource, _fetch
+from graphsys.datasets.recipes.build import CountedSource, _fetch, unpack
 from graphsys.datasets.table_spec import TablesCard
 
 CONTENT = bytes(range(256)) * 4096

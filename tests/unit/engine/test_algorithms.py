@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphsys.cli.help_pages.docstrings import entries_of, sections_of
+from graphsys.cli.help_pages.algorithms import entries_of, sections_of
 from graphsys.cli.main import main
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.engine import algorithms

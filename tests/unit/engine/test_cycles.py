@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsys.core.types import EdgeType
-from graphsys.engine.cycles import has_cycle
+from graphsys.engine.programs.eigenvector import has_cycle
 from graphsys.engine.topology import Topology
 from tests.deltas import append_chunks
 from tests.stores import edge_chunk, make_store

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.bits import Words, has_bit
 from graphsys.kernels.cpu.simt.lanes import WARP
 from graphsys.kernels.jit import lean_jit
 
@@ -60,3 +61,28 @@ def count_steps(
     steps[2], steps[3] = by_block, entries
     steps[4], steps[5], steps[6] = short + longest_short, medium, long
     steps[7], steps[8], steps[9] = num_short, num_medium, num_long
+
+
+@lean_jit
+def find_trips(
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    skipped: Words,
+    senders: Words,
+    trips: npt.NDArray[np.int64],
+) -> None:
+    """Count the entries of each row up to its first neighbor in a set of nodes.
+
+    Args:
+        skipped: The rows that are not entered.
+        senders: The nodes that end a search.
+        trips: Receives the entries read of each row ``[N]``; zeros.
+    """
+    for row in range(len(begins)):
+        if has_bit(skipped, row):
+            continue
+        for e in range(np.int64(begins[row]), np.int64(ends[row])):
+            trips[row] += 1
+            if has_bit(senders, indices[e]):
+                break

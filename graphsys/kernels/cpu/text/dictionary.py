@@ -2,8 +2,11 @@
 
 Open addressing with linear probing over interleaved (key, code) slots, so that a probe
 touches one cache line. Callers cut the ids into shards by the *high* bits of their hash
-so that a table stays in cache; slots use the low bits. A table is full at 5/8.
+so that a table stays in cache; slots use the low bits. A table is full at 5/8. Rows of a
+matrix are coded as ids are, and words are gathered into Arrow's buffers.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -330,3 +333,101 @@ def first_positions(
     """Write the position of the first appearance of every code."""
     for k in range(len(codes) - 1, -1, -1):
         first[codes[k]] = positions[k]
+
+
+@jit
+def find_distinct(
+    rows: npt.NDArray[Any],
+    table: npt.NDArray[np.uint32],
+    first: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.uint32],
+) -> int:
+    """Give every row the code of the first one like it, in the order of appearance.
+
+    Args:
+        rows: Rows as unsigned integers ``[n, words]``.
+        table: Zeros, a power of two of them, more than ``len(first)``.
+        first: Receives the number of the first row of each code; the most codes that there
+            may be.
+        codes: Receives the codes ``[n]``.
+
+    Returns:
+        How many codes there are; -1 if more than ``first`` has room for.
+    """
+    mask = np.uint64(len(table) - 1)
+    count = 0
+    for k in range(len(rows)):
+        state = np.uint64(0)
+        for w in range(rows.shape[1]):
+            state = mix64(state ^ np.uint64(rows[k, w]))
+        slot = state & mask
+        while True:
+            code = int(table[slot]) - 1
+            if code < 0:
+                if count == len(first):
+                    return -1
+                first[count] = k
+                code = count
+                count += 1
+                table[slot] = count
+                break
+            is_same = True
+            for w in range(rows.shape[1]):
+                if rows[first[code], w] != rows[k, w]:
+                    is_same = False
+                    break
+            if is_same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+        codes[k] = code
+    return count
+
+
+@jit
+def look_up(
+    ids: npt.NDArray[Any],
+    table: npt.NDArray[Any],
+    nobody: int,
+    out: npt.NDArray[np.int64],
+) -> None:
+    """Write the number of every id, -1 where there is none.
+
+    Args:
+        ids: Integers from 0 on ``[n]``.
+        table: Number by id.
+        nobody: What stands in the table for ids that no node has.
+        out: Receives the numbers, int64 ``[n]``.
+    """
+    size = np.int64(len(table))
+    for k in range(len(ids)):
+        key = np.int64(ids[k])
+        out[k] = -1
+        if key < size and np.int64(table[key]) != nobody:
+            out[k] = np.int64(table[key])
+
+
+@jit
+def gather_words(
+    data: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int32],
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """Copy words side by side: the buffers of an Arrow string array.
+
+    Args:
+        data: The block, uint8.
+        starts: Where words begin, ``[N]``.
+        lengths: How long they are, ``[N]``.
+        offsets: Receives their starts in ``out`` and the end of the last, ``[N + 1]``.
+        out: Receives the bytes, uint8, as long as all words.
+    """
+    position = 0
+    for k in range(len(starts)):
+        offsets[k] = position
+        begin = starts[k]
+        for b in range(lengths[k]):
+            out[position + b] = data[begin + b]
+        position += lengths[k]
+    offsets[len(starts)] = position

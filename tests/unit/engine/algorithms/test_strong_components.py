@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 import graphsys as gs
 from graphsys.engine.algorithms import get
 from graphsys.engine.algorithms.strong_components import scc
-from graphsys.engine.cycles import has_cycle
+from graphsys.engine.programs.eigenvector import has_cycle
 from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 from tests.unit.engine.programs.runs import LAYOUTS, Stored, random_graph, run, store

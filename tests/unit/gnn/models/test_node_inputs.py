@@ -7,7 +7,7 @@ import torch
 
 from graphsys.core.types import EdgeType
 from graphsys.gnn.data.events import read_events
-from graphsys.gnn.models.node_inputs import NodeInputs
+from graphsys.gnn.models.node_memory import NodeInputs
 from graphsys.storage import EdgeChunk, NodeChunk, ingest
 from tests.stores import ListSource
 from tests.unit.gnn.event_stores import config_of

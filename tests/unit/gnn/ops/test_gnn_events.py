@@ -8,7 +8,7 @@ import torch
 
 import graphsys as gs
 from graphsys.analysis.model.simt import MAPPINGS, walk
-from graphsys.gnn.ops import cpu, profile_events
+from graphsys.gnn.ops import cpu
 from graphsys.gnn.ops.adjacency import SparseRows
 
 LENGTHS = np.array([0, 3, 40, 1, 0, 7, 500, 2] * 9)
@@ -53,7 +53,7 @@ def test_the_gradient_walks_the_rows_of_the_sources() -> None:
 
 def test_nothing_is_made_while_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[dict[str, Any]] = []
-    monkeypatch.setattr(profile_events, "RowVisit", lambda **facts: made.append(facts))
+    monkeypatch.setattr(cpu, "RowVisit", lambda **facts: made.append(facts))
     rows, x = _rows(), torch.ones(NUM_SRC, 4)
     cpu.sum_rows(rows.entries, None, x)
     with gs.profile(level="L0"):

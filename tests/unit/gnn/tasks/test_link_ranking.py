@@ -13,10 +13,9 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn import evaluate
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.inference.trained_model import OpenedRun
-from graphsys.gnn.tasks.class_metrics import class_metrics
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.link_ranking import rank_pairs, read_ends, recommend_pairs
-from graphsys.gnn.tasks.task import NodeClassification
+from graphsys.gnn.tasks.task import NodeClassification, class_metrics
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.tasks.test_link_prediction import config_of

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphsys.storage.deltas import file_writer
-from graphsys.storage.deltas.file_writer import FileWriter
+from graphsys.storage.deltas import merge_cache
+from graphsys.storage.deltas.merge_cache import FileWriter
 
 
 @pytest.mark.parametrize("most", [1 << 20, 100])
@@ -16,7 +16,7 @@ def test_pieces_end_where_pages_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """Whatever Arrow hands over at a time, and though the system takes less of it."""
-    monkeypatch.setattr(file_writer, "PIECE", 256)
+    monkeypatch.setattr(merge_cache, "PIECE", 256)
     batch = pa.record_batch({"x": np.arange(1000), "y": np.arange(1000, dtype=np.uint8)})
     ends, real = [0], os.write
 

@@ -15,7 +15,7 @@ import pytest
 from graphsys.engine.algorithms import get
 from graphsys.facade.graph import Graph
 from graphsys.storage.deltas import changes, merge_cache
-from graphsys.storage.deltas.file_writer import FileWriter
+from graphsys.storage.deltas.merge_cache import FileWriter
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.grouped.merged_view import GroupedGraph
 from graphsys.storage.info import details
