@@ -156,11 +156,11 @@ class Tgn(MemoryModel):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows after so many layers and what the last heads found, ``[n, dim]``."""
         if not depth:
-            unique, places = np.unique(nodes, return_inverse=True)
+            unique, back = np.unique(nodes, return_inverse=True)
             chosen = torch.from_numpy(unique)
             found = self.current(chosen)[0] + self.own(chosen)
             found = functional.dropout(found, self.config.dropout, self.training)
-            found = found.index_select(0, torch.from_numpy(places))
+            found = found.index_select(0, torch.from_numpy(back))
             return found, found
         # the hop next to the seeds is the last layer's, and the first of the fanouts
         rows, fanout = self.events.rows, self.config.hop_fanouts[-depth]
