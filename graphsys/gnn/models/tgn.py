@@ -46,7 +46,11 @@ class TemporalAttention(nn.Module):
         self.merge = nn.Sequential(nn.Linear(2 * dim, dim), nn.ReLU(), nn.Linear(dim, dim))
 
     def forward(
-        self, own: torch.Tensor, now: torch.Tensor, rows: torch.Tensor, met: "Meetings"
+        self,
+        own: torch.Tensor,
+        now: torch.Tensor,
+        rows: torch.Tensor,
+        met: "NeighborEvents",
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows ``[n, dim]``, and what the heads found ``[n, dim]``.
 
@@ -85,7 +89,7 @@ class TemporalAttention(nn.Module):
         return merged + own, found
 
 
-class Meetings(NamedTuple):
+class NeighborEvents(NamedTuple):
     """The latest events of nodes, in the order of the nodes.
 
     Attributes:
@@ -178,7 +182,7 @@ class Tgn(MemoryModel):
             below.index_select(0, places[: len(nodes)]),
             self.time(torch.zeros(())),
             below,
-            Meetings(
+            NeighborEvents(
                 node=torch.from_numpy(node),
                 place=torch.from_numpy(place),
                 neighbor=places[len(nodes) :],
