@@ -98,7 +98,7 @@ def tune(
 
 
 def _interrupted(graph: Path, out: Path) -> str:
-    from graphsys.tuning.trials import JOURNAL
+    from graphsys.tuning.journal import JOURNAL
 
     if not (out / JOURNAL).exists():
         return "no trial had ended yet, nothing is kept; begin again"

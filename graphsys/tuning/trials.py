@@ -17,39 +17,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphsys.core import ownership
-from graphsys.core.config import difference, to_toml
 from graphsys.core.deps import require
 from graphsys.core.errors import (
     BudgetError,
     ConfigError,
-    CorruptStoreError,
     OutputExistsError,
+    StorageFullError,
     TrainingFailedError,
 )
-from graphsys.core.plain_files import read_plain
 from graphsys.core.progress import IN_NOTEBOOKS, Progress
-from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import GraphLike, stored_graph
 from graphsys.storage.folder_kinds import RUN_NAME, require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock
 from graphsys.storage.reader import GraphReader
-from graphsys.storage.runs.run_folder import describe_graph, write_durably
 from graphsys.storage.runs.run_replacement import part_of
 from graphsys.storage.transaction import disk_errors
 from graphsys.training.callbacks import Callback, Training
+from graphsys.tuning.journal import BEST, JOURNAL, Journal, sampler_of
 from graphsys.tuning.search import SettingsSearch, read_search
 
-JOURNAL: Final = "trials.journal"
-BEST: Final = "best.toml"
 TRIAL: Final = "trial"
 """The run of the trial under way, in the output folder."""
 USUAL_TRIALS: Final = 20
-_STARTUP: Final = 10
-"""Trials that are drawn at random, before there is something to learn from."""
-_UNPRUNED: Final = 4
-"""Trials that are trained to their end, before others are compared with them."""
 _MOST_FAILED: Final = 5
-_MOST_DRAWS: Final = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,17 +132,17 @@ def tune(
     if dry_run and given is not None:
         return _planned(out, reader, given, seed or 0, trials, how)
     with _writing(out, resume=resume, overwrite=overwrite), _quiet_optuna():
-        journal = _Journal(out, reader, given, seed, resume=resume)
-        with journal.removed_if_empty():
+        journal = Journal(out, reader, given, seed, resume=resume)
+        with journal.removed_if_empty(), _explained_full_disk(journal):
             while trials is None or len(journal.ended) < trials:
                 if time.monotonic() >= ends_s or not _run_trial(journal, how, progress):
                     break
             journal.require_success()
         progress.close()
-        return journal.report()
+        return _report_of(journal)
 
 
-def _run_trial(journal: "_Journal", how: Mapping[str, Any], progress: Progress) -> bool:
+def _run_trial(journal: Journal, how: Mapping[str, Any], progress: Progress) -> bool:
     """Train with new settings, and write down what they are worth.
 
     Args:
@@ -246,223 +236,43 @@ class _Watch(Callback):
         return found
 
 
-class _Journal:
-    """A search on disk: what it is about, and its trials.
-
-    Several may be in one journal, the last one being meant: one that replaces another is
-    begun beside it, and the other goes with its first complete trial.
-
-    Args:
-        out: The folder, which this process holds.
-        graph: What is trained on.
-        given: What to search; None for what is written there.
-        seed: Seed of all draws; None for that of the search.
-        resume: Whether to go on with the last one.
-
-    Raises:
-        ConfigError: It goes on as another one than it was begun.
-        CorruptStoreError: The journal cannot be read.
-    """
-
-    def __init__(
-        self,
-        out: Path,
-        graph: GraphReader,
-        given: SettingsSearch | None,
-        seed: int | None,
-        *,
-        resume: bool,
-    ) -> None:
-        import optuna
-
-        self.out, self.graph = out, graph
-        self._storage = _storage_of(out / JOURNAL)
-        there = optuna.get_all_study_summaries(self._storage, include_best_trial=False)
-        begun = [it.study_name for it in there if "search" in it.user_attrs]
-        if resume and begun:
-            self.name = begun[-1]
-        elif given is None:
-            raise ConfigError(f"{out} holds no search to go on with; add --config FILE")
-        else:
-            numbers = [int(it.study_name.rpartition("-")[2]) for it in there]
-            self.name = f"search-{1 + max(numbers, default=0)}"
-            self._create(given, seed or 0)
-        self._others = [it.study_name for it in there if it.study_name != self.name]
-        self.study = optuna.load_study(
-            study_name=self.name,
-            storage=self._storage,
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
-        )
-        said = self.study.user_attrs
-        self.search, self.seed = (
-            SettingsSearch.of_mapping(said["search"]),
-            int(said["seed"]),
-        )
-        self._require_same(given, seed, said["graph"])
-        for trial in self.study.trials:
-            if trial.state == optuna.trial.TrialState.RUNNING:  # of a call that was killed
-                self.study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-        self.write_best()
-
-    def _create(self, given: SettingsSearch, seed: int) -> None:
-        import optuna
-
-        study = optuna.create_study(
-            study_name=self.name,
-            storage=self._storage,
-            direction="minimize" if given.is_lower_better else "maximize",
-        )
-        study.set_user_attr("graph", describe_graph(self.graph))
-        study.set_user_attr("seed", seed)
-        study.set_user_attr("search", given.as_mapping())  # the last: now it is begun
-
-    def _require_same(
-        self, given: SettingsSearch | None, seed: int | None, graph: Mapping[str, Any]
-    ) -> None:
-        if given is not None:
-            given.require_same(self.search, self.out)
-        if seed not in (None, self.seed):
-            raise ConfigError(
-                f"the search {self.out} has seed {self.seed}, got {seed}; go on without "
-                "--seed, or choose another output"
-            )
-        here = describe_graph(self.graph) | {"path": graph["path"]}
-        if changes := difference(graph, here):
-            raise ConfigError(
-                f"the search {self.out} is of another graph ({'; '.join(changes)}); give "
-                "that graph, or choose another output"
-            )
-
-    @property
-    def ended(self) -> list[Any]:
-        """Trials that were trained to an end, or could not be, in their order."""
-        return [it for it in self.study.trials if _state_of(it)]
-
-    @property
-    def best(self) -> Any:
-        """The best of the complete trials; None where there is none."""
-        found = [it for it in self.ended if _state_of(it) == "complete"]
-        return self.study.best_trial if found else None
-
-    def draw(self) -> tuple[Any, dict[str, Any]]:
-        """Return a new trial of Optuna's with its settings; None if all were tried."""
-        import optuna
-
-        before = [self.settings_of(trial) for trial in self.ended]
-        for attempt in range(_MOST_DRAWS):
-            self.study.sampler = _sampler(self.seed, len(before), attempt)
-            trial = self.study.ask()
-            drawn = self.search.draw(trial)
-            if drawn not in before:
-                return trial, drawn
-            self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        return None, {}
-
-    def settings_of(self, trial: Any) -> dict[str, Any]:
-        """Return the searched settings of a trial that ended."""
-        from optuna.trial import FixedTrial
-
-        return self.search.draw(FixedTrial(trial.params))
-
-    def write_best(self) -> None:
-        """Write the settings of the best trial, and forget searches that it replaces.
-
-        Raises:
-            StorageFullError: They cannot be written; those before stay.
-        """
-        import optuna
-
-        best = self.best
-        if best is None:
-            return
-        for name in self._others:
-            optuna.delete_study(study_name=name, storage=self._storage)
-        self._others = []
-        config = self.search.config_of(self.settings_of(best))
-        number = 1 + [it.number for it in self.ended].index(best.number)
-        head = (
-            f"# {best.user_attrs['metric']} {best.value:.6g}: trial {number} of "
-            f"graphsys tune; for graphsys train {self.search.trainer} GRAPH --config\n"
-        )
-        text = (head + to_toml(config)).encode()
-        with contextlib.suppress(OSError):
-            if (self.out / BEST).read_bytes() == text:
-                return
-        write_durably(self.out / BEST, text)
-
-    def require_success(self) -> None:
-        """Refuse a search of which all trials failed.
-
-        Raises:
-            ConfigError: They did; the message has the last one's.
-        """
-        ended = self.ended
-        if ended and all(_state_of(it) == "failed" for it in ended):
-            last = ended[-1]
-            raise ConfigError(
-                f"none of {len(ended)} trials could be trained; the last one, with "
-                f"{self.settings_of(last)}: {last.user_attrs['error']}"
-            )
-
-    @contextlib.contextmanager
-    def removed_if_empty(self) -> Iterator[None]:
-        """Leave no search without a complete trial behind, if the block fails."""
-        import optuna
-
-        try:
-            yield
-        except BaseException:
-            if self.best is None:
-                optuna.delete_study(study_name=self.name, storage=self._storage)
-                if not self._others:
-                    ownership.remove_listed(self.out, [JOURNAL])
-            raise
-
-    def report(self) -> TuneReport:
-        """Return what was found so far."""
-        rows, best = tuple(self._rows()), self.best
-        states = [row["state"] for row in rows]
-        found = None
-        if best is not None:
-            found = dict(rows[[it.number for it in self.ended].index(best.number)])
-            del found["state"]
-        metrics = [
-            it.user_attrs["metric"] for it in self.ended if it.user_attrs.get("metric")
-        ]
-        return TuneReport(
-            out=self.out,
-            metric=next(iter(metrics), ""),
-            is_lower_better=self.search.is_lower_better,
-            trials=len(rows),
-            pruned=states.count("pruned"),
-            failed=states.count("failed"),
-            seconds=sum(row["seconds"] for row in rows),
-            best=found,
-            table=rows,
-        )
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for number, trial in enumerate(self.ended, 1):
-            said = trial.user_attrs
-            yield {
-                "trial": number,
-                "state": _state_of(trial),
-                "value": trial.value,
-                "epochs": said.get("epochs", 0),
-                "seconds": said.get("seconds", 0.0),
-                "settings": self.settings_of(trial),
-            }
-
-
-def _state_of(trial: Any) -> str:
-    """Return how a trial of Optuna's ended; "" if nothing came of it."""
-    from optuna.trial import TrialState
-
-    if trial.state == TrialState.FAIL:  # or of a call that was killed
-        return "failed" if "error" in trial.user_attrs else ""
-    return {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(
-        trial.state, ""
+def _report_of(journal: Journal) -> TuneReport:
+    """Return what a search has found so far."""
+    rows, best = tuple(journal.rows()), journal.best
+    states = [row["state"] for row in rows]
+    found = None
+    if best is not None:
+        found = dict(rows[[it.number for it in journal.ended].index(best.number)])
+        del found["state"]
+    metrics = [
+        it.user_attrs["metric"] for it in journal.ended if it.user_attrs.get("metric")
+    ]
+    return TuneReport(
+        out=journal.out,
+        metric=next(iter(metrics), ""),
+        is_lower_better=journal.search.is_lower_better,
+        trials=len(rows),
+        pruned=states.count("pruned"),
+        failed=states.count("failed"),
+        seconds=sum(row["seconds"] for row in rows),
+        best=found,
+        table=rows,
     )
+
+
+@contextlib.contextmanager
+def _explained_full_disk(journal: Journal) -> Iterator[None]:
+    """Say what a full disk leaves of a search; the run of a trial goes."""
+    try:
+        with disk_errors(journal.out):
+            yield
+    except StorageFullError as err:
+        # what a training says of its run is of no use here
+        cause = err.__cause__ if isinstance(err.__cause__, StorageFullError) else err
+        left = "no trial had ended, so nothing is left: search again"
+        if journal.best is not None:
+            left = f"the trials of {journal.out} that ended are whole: go on with --resume"
+        raise StorageFullError(f"{cause}; {left}") from err
 
 
 def _planned(
@@ -477,7 +287,7 @@ def _planned(
     import optuna
 
     with _quiet_optuna():
-        study = optuna.create_study(sampler=_sampler(seed, 0, 0))
+        study = optuna.create_study(sampler=sampler_of(seed, 0, 0))
         drawn = search.draw(study.ask())
     found = search.library.train(
         graph, search.config_of(drawn), out / TRIAL, dry_run=True, **how
@@ -486,50 +296,6 @@ def _planned(
     if trials is not None and "estimated_seconds" in plan:
         plan["estimated_seconds_of_all_trials"] = trials * plan["estimated_seconds"]
     return TuneReport(out=out, plan=plan)
-
-
-def _sampler(seed: int, number: int, attempt: int) -> Any:
-    """Return what draws the settings of a trial, the same whoever draws them."""
-    from optuna.samplers import TPESampler
-
-    key = draw_key(seed, "trial", number, attempt)
-    return TPESampler(seed=int(key) >> 33, n_startup_trials=_STARTUP)
-
-
-# ---- files
-
-
-class _NoLock:
-    """Optuna's lock of the journal: the folder's own is held already."""
-
-    def acquire(self) -> bool:
-        """Do nothing."""
-        return True
-
-    def release(self) -> None:
-        """Do nothing."""
-
-
-def _storage_of(file: Path) -> Any:
-    """Open a journal, or begin one; a line that a kill cut short is dropped.
-
-    Raises:
-        CorruptStoreError: It cannot be understood.
-    """
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    try:
-        with disk_errors(file):
-            if file.exists():
-                with file.open("r+b") as stream:
-                    stream.truncate(read_plain(file).rfind(b"\n") + 1)
-            backend = JournalFileBackend(str(file), lock_obj=_NoLock())
-            return JournalStorage(backend)
-    except (ValueError, LookupError, TypeError, AttributeError) as err:
-        raise CorruptStoreError(
-            f"{file} cannot be read: {err!r}; choose another output, or remove the file"
-        ) from err
 
 
 @contextlib.contextmanager

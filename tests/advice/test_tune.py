@@ -56,7 +56,10 @@ CASES = {
         "tune ring -o search --trials 1 {0} search.toml --json",
     ),
 }
-FOLLOWED = (("graphsys/tuning/trials.py", "graphsys train"),)
+FOLLOWED = (
+    ("graphsys/tuning/journal.py", "graphsys train"),
+    ("graphsys/tuning/journal.py", "--config"),
+)
 
 
 @pytest.mark.parametrize("name", CASES)

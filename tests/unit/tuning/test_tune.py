@@ -1,9 +1,11 @@
 """A search: what it draws, what it writes, how it goes on, and what it leaves alone."""
 
 import json
+import resource
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from graphsys.core.errors import (
     CorruptStoreError,
     MissingDependencyError,
     OutputExistsError,
+    StorageFullError,
     StoreBusyError,
 )
 from graphsys.storage import Graph
@@ -241,6 +244,35 @@ def test_what_is_interrupted_before_a_trial_ended_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         tune(ring, EMBEDDING, tmp_path / "search", trials=1)
     assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def disk_of(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_the_trials_that_ended(ring: Graph, tmp_path: Path) -> None:
+    out = tmp_path / "search"
+    with disk_of(5000), pytest.raises(StorageFullError, match=r"is left: search again$"):
+        tune(ring, GNN, out, trials=1)
+    assert list(tmp_path.iterdir()) == []
+    first = tune(ring, GNN, out, trials=1)
+    kept = {it.name: it.read_bytes() for it in out.iterdir()}
+    size = len(kept["trials.journal"])
+    for room in (0, 100, 2000):
+        with disk_of(size + room), pytest.raises(StorageFullError, match=r"--resume$"):
+            tune(ring, None, out, trials=2, resume=True)
+        assert (out / "best.toml").read_bytes() == kept["best.toml"]
+        assert not (out / TRIAL).exists()
+    found = tune(ring, None, out, trials=2, resume=True)
+    assert results(found)[0] == results(first)[0]
+    assert found.trials == 2
 
 
 def test_no_trial_begins_after_the_minutes(ring: Graph, tmp_path: Path) -> None:
