@@ -24,6 +24,23 @@ def test_ci_runs_every_script_of_the_readmes_first_block() -> None:
     assert called == named
 
 
+def test_ci_holds_the_demo_to_its_time() -> None:
+    ci = (ROOT / ".ci" / "run").read_text()
+    [limit] = re.findall(r"^GRAPHSYS_DEMO_SECONDS=(\d+) \"\$root/scripts/demo\"", ci, re.M)
+    assert int(limit) <= 2.5 * 120  # two minutes, on the slowest machine seen
+    demo = (ROOT / "scripts" / "demo").read_text()
+    [check] = re.findall(r"^seconds=.*?^    fail .*?\n", demo, re.M | re.S)
+    for most, code in (("", 0), ("7", 0), ("6", 2)):
+        done = subprocess.run(
+            ["bash", "-euc", f"fail() {{ exit 2; }}; SECONDS=7 installed=0\n{check}"],
+            env={"GRAPHSYS_DEMO_SECONDS": most},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (code, "\n7 s after the install\n")
+
+
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "graph"
