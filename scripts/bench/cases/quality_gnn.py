@@ -37,7 +37,8 @@ def measure(
     config = load_config(preset=preset, overrides=chosen)
     path = folder / cell.recipe
     if not path.exists():
-        recipes.build(cell.recipe, path, folder=shared / "data" / cell.source)
+        source = shared / "data" / cell.source if cell.source else None
+        recipes.build(cell.recipe, path, folder=source)
     import graphsys
 
     run = folder / f"{preset}-{seed}"
