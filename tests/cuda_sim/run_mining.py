@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 from numba import cuda
 
-from graphsys.core.cuda.device import DeviceMemory, LaunchShape
+from graphsys.core.cuda.device import LaunchShape
 from graphsys.core.events import recording
 from graphsys.kernels.cpu.mining.big_counts import wide_totals
 from graphsys.kernels.cuda import mining
@@ -24,6 +24,7 @@ from graphsys.mining.counting import count, count_all
 from graphsys.mining.motifs import motif_census
 from graphsys.mining.simple_graph import SimpleGraph
 from tests.cuda_sim import warp_shim
+from tests.cuda_sim.garbage import leave_garbage
 
 PATTERNS = ("triangle", "4-clique", "4-cycle", "diamond", "4-star")
 LARGE = np.int64(1 << 62)
@@ -61,18 +62,6 @@ def compare(kind: str, num_blocks: int) -> dict[str, Any]:
             pairs["small"] = (kernels.small_sums(), on_device.small_sums())
     copied = [it.value for it in recorder.events if it.name == "bytes_copied"]
     return {"case": kind, "pairs": pairs, "largest_copy": max(copied)}
-
-
-def leave_garbage() -> None:
-    """Have arrays that are not filled hold what memory holds that others used."""
-    empty = DeviceMemory.empty
-
-    def used(self: DeviceMemory, length: int, dtype: Any) -> Any:
-        found = empty(self, length, dtype)
-        found.copy_to_device(np.full(len(found), 77, dtype=dtype))
-        return found
-
-    DeviceMemory.empty = used  # type: ignore[method-assign]
 
 
 def ask() -> dict[str, Any]:

@@ -23,7 +23,9 @@ from graphsys.engine.program import parameter_types
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from tests.cuda_sim import warp_shim
+from tests.cuda_sim.garbage import leave_garbage
 from tests.cuda_sim.programs import PROGRAMS
+from tests.cuda_sim.vector_programs import VECTOR_PROGRAMS
 
 
 def make_graph(kind: str) -> tuple[Topology, int]:
@@ -47,7 +49,7 @@ def program_class(name: str) -> Any:
     """Return a program of these tests, or a shipped one given as ``module.Class``."""
     module, _, own = name.partition(".")
     if not own:
-        return PROGRAMS[name]
+        return (PROGRAMS | VECTOR_PROGRAMS)[name]
     return getattr(importlib.import_module(f"graphsys.engine.programs.{module}"), own)
 
 
@@ -133,11 +135,17 @@ def _equal(one: Any, other: Any) -> bool:
     if pairs and isinstance(pairs[0][0], float):
         expected, got = zip(*pairs, strict=True)
         return bool(np.allclose(got, expected, rtol=1e-6, atol=0))
+    if pairs and isinstance(pairs[0][0], list):
+        wanted, found = (np.array(values) for values in zip(*pairs, strict=True))
+        if wanted.dtype.kind == "f":
+            return bool(np.allclose(found, wanted, rtol=1e-5, atol=1e-6))
+        return bool(np.array_equal(found, wanted))
     return all(a == b for a, b in pairs)
 
 
 if __name__ == "__main__":
     warp_shim.install()
+    leave_garbage()
     warnings.simplefilter("ignore")
     for argument in sys.argv[1:]:
         sys.stdout.write(json.dumps(run_case(argument)) + "\n")

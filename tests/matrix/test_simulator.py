@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphsys.engine.algorithms import ALGORITHMS
-from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from tests.conftest import ROOT
 from tests.matrix.cells import difference, given_to
@@ -53,15 +52,7 @@ def test_the_answer_is_the_oracles(name: str, is_directed: bool, simulated: Path
 def test_a_program_of_ones_own_gives_what_trying_by_hand_gives(
     what: str, is_directed: bool, simulated: Path
 ) -> None:
-    if has_vectors(PROGRAMS[what][0]):
-        why = (simulated / f"{what}-{is_directed}.txt").read_text()
-        assert "have no CUDA version; run it with device='cpu'" in why
-        return
     table = pq.read_table(simulated / f"{what}-{is_directed}.parquet")
     done = Result(source=table, algorithm=what, supersteps=0, seconds=0.0)
     wanted = PROGRAMS[what][1](mixed(is_directed, "texts", "quarters"))
     assert is_same(values(done, table.column_names[1]), wanted)
-
-
-def has_vectors(program: type[VertexProgram]) -> bool:
-    return any(getattr(state, "num_components", 0) for state in vars(program).values())

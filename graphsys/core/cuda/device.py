@@ -127,19 +127,21 @@ class DeviceMemory:
         self.nbytes += host.nbytes
         return self._cuda.to_device(np.ascontiguousarray(host), stream=self.stream)
 
-    def empty(self, length: int, dtype: Any) -> DeviceArray:
-        """Allocate an array, at least one element."""
-        length = max(length, 1)
-        self.nbytes += length * np.dtype(dtype).itemsize
-        return self._cuda.device_array(length, dtype=np.dtype(dtype))
+    def empty(self, length: int, dtype: Any, width: int = 0) -> DeviceArray:
+        """Allocate an array, at least one element; of rows where they have a width."""
+        shape = (max(length, 1), width) if width else max(length, 1)
+        array = self._cuda.device_array(shape, dtype=np.dtype(dtype))
+        self.nbytes += max(length, 1) * max(width, 1) * np.dtype(dtype).itemsize
+        return array
 
-    def full(self, length: int, value: Any, dtype: Any) -> DeviceArray:
+    def full(self, length: int, value: Any, dtype: Any, width: int = 0) -> DeviceArray:
         """Allocate an array and fill it, on the device where its bytes are all the same."""
         first = np.full(1, value, dtype=dtype)
         every = set(first.tobytes())
         if is_simulated() or len(every) > 1:
-            return self.upload(np.full(max(length, 1), value, dtype=dtype))
-        array = self.empty(length, dtype)
+            shape = (max(length, 1), width) if width else max(length, 1)
+            return self.upload(np.full(shape, value, dtype=dtype))
+        array = self.empty(length, dtype, width)
         self._cuda.cudadrv.driver.device_memset(
             array, every.pop(), array.nbytes, stream=self.stream
         )

@@ -109,12 +109,12 @@ def write_ptx(
     return path
 
 
-def array_type(dtype: np.dtype[Any]) -> Any:
-    """Return numba's type of a contiguous array of one dimension."""
+def array_type(dtype: np.dtype[Any], num_dimensions: int = 1) -> Any:
+    """Return numba's type of a contiguous array."""
     from numba import types
     from numba.np.numpy_support import from_dtype
 
-    return types.Array(from_dtype(dtype), 1, "C")
+    return types.Array(from_dtype(dtype), num_dimensions, "C")
 
 
 def forget_the_driver() -> None:

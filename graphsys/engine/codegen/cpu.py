@@ -19,11 +19,8 @@ kernel's arguments say what the executor binds to them:
 from graphsys.engine.codegen.cpu_phase import CHUNKS, CpuPhaseText
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text, functions_of
-from graphsys.engine.codegen.vector_phase import (
-    VectorPhaseText,
-    component_loop,
-    reduced_lines,
-)
+from graphsys.engine.codegen.vector_parts import Components, init_lines
+from graphsys.engine.codegen.vector_phase import VectorPhaseText
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
 
@@ -70,18 +67,14 @@ def _init_kernel(plan: ProgramPlan) -> str:
     kernel.use("counter", "bounds")
     kernel.add(1, *CHUNKS)
     kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
-    names = [f"x_{i}" for i in range(len(plan.spec.states))]
-    sides = {"node": ("row", "v")}
-    depth = 3
     if plan.num_components:
-        kernel.add(3, *reduced_lines(kernel, init, (), sides, plan))
-        kernel.add(3, component_loop(plan.num_components))
-        depth = 4
-    call = call_text(kernel, init, (), sides, plan)
-    kernel.add(depth, f"{', '.join(names)} = {call}")
+        components = Components(plan.num_components)
+        kernel.add(3, *init_lines(kernel, init, plan, components))
+        return kernel.text()
+    names = [f"x_{i}" for i in range(len(plan.spec.states))]
+    call = call_text(kernel, init, (), {"node": ("row", "v")}, plan)
+    kernel.add(3, f"{', '.join(names)} = {call}")
     for name, state in zip(names, plan.spec.states, strict=True):
         kernel.use(f"row__{state}")
-        place = "v, j" if plan.components_of(state) else "v"
-        cast = cast_text(plan.dtypes[state])
-        kernel.add(depth, f"row__{state}[{place}] = {cast}({name})")
+        kernel.add(3, f"row__{state}[v] = {cast_text(plan.dtypes[state])}({name})")
     return kernel.text()

@@ -26,6 +26,8 @@ class KernelText:
     lines: list[str] = field(default_factory=list)
     shifted: set[str] = field(default_factory=set)
     """Columns of edges that stand ``shift__x`` places behind entry e."""
+    place: str = "j"
+    """Where component j of a vector stands in the thread's buffers."""
 
     def use(self, *names: str) -> None:
         """Note arguments that the kernel needs."""
@@ -119,7 +121,7 @@ def input_text(
         kernel.use(f"{side}__{given.name}")
         return f"{side}__{given.name}[{index}{', j' if is_vector else ''}]"
     if given.name in index.split():
-        return f"{local}__{given.name}{'[j]' if is_vector else ''}"
+        return f"{local}__{given.name}{f'[{kernel.place}]' if is_vector else ''}"
     kernel.use(f"row__{given.name}")
     return f"row__{given.name}[v{', j' if is_vector else ''}]"
 

@@ -10,20 +10,6 @@ from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
 _OF_VECTORS = ("sum", "mean", "minimum", "maximum", "own")
 
 
-def require_numbers(spec: ProgramSpec) -> None:
-    """Refuse vector states where kernels for CUDA are written.
-
-    Raises:
-        CompileError: the program has some.
-    """
-    if spec.num_components:
-        names = [n for n, state in spec.states.items() if state.num_components]
-        raise CompileError(
-            f"{spec.name}: the vector states {cut_list(names)} have no CUDA version; run "
-            "it with device='cpu'"
-        )
-
-
 def is_vector(spec: ProgramSpec, given: Input) -> bool:
     """Return whether an input of a function is a vector, or the number of a component."""
     if given == COMPONENT:

@@ -51,8 +51,8 @@ class DeviceArrays:
     def next_of(self, name: str) -> DeviceArray:
         """Return the array that receives a state's next values."""
         if name not in self._next:
-            dtype = self.host.plan.dtypes[name]
-            self._next[name] = self.memory.empty(self.num_nodes, dtype)
+            dtype, size = self.host.plan.dtypes[name], self.host.plan.components_of(name)
+            self._next[name] = self.memory.empty(self.num_nodes, dtype, size)
         return self._next[name]
 
     def swap(self, names: Iterable[str]) -> None:
@@ -64,10 +64,11 @@ class DeviceArrays:
         """Return the i-th array of messages (in, out), accumulators or sent messages."""
         dtype = phase.message_dtypes[i]
         kind = "message" if kind in ("in", "out") else kind
-        key = (kind, dtype.name, i, None if kind == "message" else phase.number)
+        size = phase.num_components
+        key = (kind, dtype.name, i, size, None if kind == "message" else phase.number)
         if key not in self._made:
             value = phase.identity[i] if kind == "acc" else 0
-            self._made[key] = self.memory.full(self.num_nodes, value, dtype)
+            self._made[key] = self.memory.full(self.num_nodes, value, dtype, size)
         return self._made[key]
 
     def bits(self, phase: PhasePlan) -> DeviceArray:
@@ -148,9 +149,12 @@ class DeviceArrays:
 def node_bytes(host: RunArrays) -> int:
     """Return about how many bytes the arrays that always lie on the device need."""
     plan = host.plan
-    per_node = sum(2 * dtype.itemsize for dtype in plan.dtypes.values())
+    per_node = 0
+    for name, dtype in plan.dtypes.items():
+        per_node += 2 * dtype.itemsize * max(plan.components_of(name), 1)
     for phase in plan.phases:
-        per_node += sum(3 * dtype.itemsize for dtype in phase.message_dtypes)
+        message = sum(dtype.itemsize for dtype in phase.message_dtypes)
+        per_node += 3 * message * max(phase.num_components, 1)
     per_node += 10 * plan.id_dtype.itemsize + 3 * 4
     edge_bytes = 0
     if plan.spec.edge_states:

@@ -3,8 +3,9 @@
 The same lowered functions and the same plan as :mod:`graphsys.engine.codegen.cpu`; what
 differs is who visits a row: a thread, a warp, or a block (``pull_thread_0``,
 ``pull_warp_0``, ``pull_block_0``), or a thread per edge (``gather_edge_0``); and that many
-supersteps may share one kernel (``push_fused_warp_0``: see ``fused_source.py``). Arguments
-are named as there, with these besides:
+supersteps may share one kernel (``push_fused_warp_0``: see ``fused_source.py``). Programs
+with vector states have kernels of warps alone (``vector_source.py``). Arguments are named
+as there, with these besides:
 
 ==========================  =====================================================
 ``sizes``, ``size_at``      where the length of the list ``nodes`` stands
@@ -24,11 +25,11 @@ from graphsys.core.errors import CompileError
 from graphsys.engine.codegen.lowered import Lowered
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.codegen.text import call_text, cast_text, functions_of
-from graphsys.engine.codegen.vectors import require_numbers
 from graphsys.engine.cuda.fused_source import FusedWriter
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
 from graphsys.engine.cuda.push_source import can_combine_atomically
+from graphsys.engine.cuda.vector_source import CudaVectorWriter, vector_init
 
 MAPPINGS = ("thread", "warp", "block")
 """Who visits a row."""
@@ -52,10 +53,8 @@ def module_source(plan: ProgramPlan, *, clocked: bool = False) -> str:
         clocked: Have kernels write down clocks and lanes; else nothing of it is in them.
 
     Raises:
-        CompileError: the program calls something that has no CUDA version, or has
-            vector states.
+        CompileError: the program calls something that has no CUDA version.
     """
-    require_numbers(plan.spec)
     functions = functions_of(plan)
     _check_imports(functions)
     parts = [_COMMON.read_text(), "import numpy\n", "KERNELS = {}"]
@@ -65,9 +64,11 @@ def module_source(plan: ProgramPlan, *, clocked: bool = False) -> str:
     parts += [f"@device\n{text}\n" for text in helpers.values()]
     parts += [f"@device\n{lowered.source}\n" for lowered in functions]
     if plan.init is not None:
-        parts.append(_init_kernel(plan, plan.init).text())
+        make = vector_init if plan.num_components else _init_kernel
+        parts.append(make(plan, plan.init).text())
+    writer = CudaVectorWriter if plan.num_components else CudaPhaseWriter
     for phase in plan.phases:
-        parts += CudaPhaseWriter(plan, phase, clocked=clocked).kernels()
+        parts += writer(plan, phase, clocked=clocked).kernels()
     return "\n\n".join(parts)
 
 

@@ -53,7 +53,8 @@ class Enqueuer:
     def totals(self, phase: PhasePlan) -> None:
         """Compute the aggregators on the states as they are."""
         common = self._update_arguments(0, listing=False)
-        self._update("totals", phase, None, "thread", self.num_nodes, common)
+        mapping = self.mappings.of_nodes
+        self._update("totals", phase, None, mapping, self.num_nodes, common)
         self._reduce_totals(phase)
 
     # ---- one superstep
@@ -97,7 +98,11 @@ class Enqueuer:
         }
         self.launcher.launch(
             DeviceLaunch(
-                kernel="active", phase=phase, items=self.num_nodes, arguments=arguments
+                kernel="active",
+                phase=phase,
+                mapping=self.mappings.of_nodes,
+                items=self.num_nodes,
+                arguments=arguments,
             )
         )
         self.device.swap_named("stamps", "active", "changed")
@@ -109,7 +114,8 @@ class Enqueuer:
     def _local(self, phase: PhasePlan, senders: DeviceFrontier, at: int) -> None:
         arguments = self._sender_arguments(senders)
         arguments |= self._update_arguments(at, listing=False)
-        self._update("apply", phase, None, "thread", self.num_nodes, arguments)
+        mapping = self.mappings.of_nodes
+        self._update("apply", phase, None, mapping, self.num_nodes, arguments)
         self._end_dense(phase)
 
     def _pull(self, phase: PhasePlan, senders: DeviceFrontier, at: int) -> None:
@@ -153,7 +159,8 @@ class Enqueuer:
                     )
                 else:
                     self._over_rows("gather", phase, block, mapping, arguments)
-        self._update("apply", phase, None, "thread", self.num_nodes, arguments)
+        mapping = self.mappings.of_nodes
+        self._update("apply", phase, None, mapping, self.num_nodes, arguments)
 
     def _push(self, phase: PhasePlan, senders: DeviceFrontier, at: int) -> None:
         self._ensure_listed(senders)
@@ -260,7 +267,11 @@ class Enqueuer:
     def _send(self, phase: PhasePlan, arguments: dict[str, Any]) -> None:
         self.launcher.launch(
             DeviceLaunch(
-                kernel="send", phase=phase, items=self.num_nodes, arguments=arguments
+                kernel="send",
+                phase=phase,
+                mapping=self.mappings.of_nodes,
+                items=self.num_nodes,
+                arguments=arguments,
             )
         )
 

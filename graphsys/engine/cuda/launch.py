@@ -89,7 +89,9 @@ class DeviceLauncher(Launcher):
     def call(self, launch: Launch) -> Any:
         """Run ``init`` on the device for the executor, which sets the senders then."""
         self.device.upload_states()
-        self.launch(DeviceLaunch(kernel=launch.kernel, items=self.arrays.num_nodes))
+        mapping = "warp" if self.arrays.plan.num_components else "thread"
+        items = self.arrays.num_nodes
+        self.launch(DeviceLaunch(kernel=launch.kernel, mapping=mapping, items=items))
         self.device.download_states()
         return None
 

@@ -58,11 +58,15 @@ class ModeWriter(PhaseParts):
             kernel.add(2, "if tally == 0:", *indented(self.skip_lines(kernel)))
             kernel.add(2, *self.update_lines(kernel, "a"))
         else:
-            kernel.add(2, *self.mode_reduce_lines(), "if cuda.threadIdx.x == 0:")
-            kernel.add(3, "if tally == 0:", *indented(self.skip_lines(kernel)))
-            kernel.add(3, *self.update_lines(kernel, "a"))
+            kernel.add(2, *self.block_update_lines(kernel))
         kernel.add(1, *self.end_parts(kernel))
         return kernel
+
+    def block_update_lines(self, kernel: CudaKernel) -> list[str]:
+        """Find the most frequent message of a block's node v, and update the node."""
+        skip = ["if tally == 0:", *indented(self.skip_lines(kernel))]
+        inner = indented([*skip, *self.update_lines(kernel, "a")])
+        return [*self.mode_reduce_lines(), "if cuda.threadIdx.x == 0:", *inner]
 
     def mode_reduce_lines(self) -> list[str]:
         """Find the highest tally of a block, and the smallest value among equals."""

@@ -205,7 +205,7 @@ def argument_type(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> Any:
 
     dtype = _dtype_of(name, plan, phase)
     if dtype is not None:
-        return array_type(dtype)
+        return array_type(dtype, 2 if _is_of_vectors(name, plan, phase) else 1)
     if name in _FLAGS:
         return types.boolean
     if name == "delta_tolerance":
@@ -214,6 +214,15 @@ def argument_type(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> Any:
         kind = plan.spec.parameters[name.removeprefix("param__")]
         return {float: types.float64, bool: types.boolean}.get(kind, types.int64)
     return types.int64
+
+
+def _is_of_vectors(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> bool:
+    """Return whether an array argument has a row of components for each node."""
+    side, _, rest = name.partition("__")
+    if side in ("row", "col", "new"):
+        return plan.components_of(rest) > 0
+    is_message = name in ("in_0", "out_0", "acc_0")
+    return phase is not None and is_message and phase.num_components > 0
 
 
 def _dtype_of(

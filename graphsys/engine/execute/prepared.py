@@ -15,7 +15,6 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of, with_edge_columns
 from graphsys.engine.codegen.spec import spec_of
-from graphsys.engine.codegen.vectors import require_numbers
 from graphsys.engine.execute.budget import (
     MemoryPlan,
     allocator_of,
@@ -83,8 +82,6 @@ def prepare(
     topology = Topology.of(graph)
     budget = budget_of(memory) if device == "cpu" else None
     plan, kernels, seconds = compile_program(program, topology, max_supersteps)
-    if device == "cuda":
-        require_numbers(plan.spec)
     choice = choose(plan, topology, budget)
     return PreparedProgram(
         program=program,

@@ -59,6 +59,26 @@ def warp_maximum(value):  # type: ignore[no-untyped-def]
     return value
 
 
+@device
+def warp_argmax(value, place):  # type: ignore[no-untyped-def]
+    """Return the place of the lanes' largest value, the first of equal ones."""
+    step = 16
+    while step > 0:
+        other = cuda.shfl_xor_sync(EVERY_LANE, value, step)
+        its_place = cuda.shfl_xor_sync(EVERY_LANE, place, step)
+        if other > value or (other == value and its_place < place):
+            value = other
+            place = its_place
+        step //= 2
+    return place
+
+
+@device
+def warp_argmin(value, place):  # type: ignore[no-untyped-def]
+    """Return the place of the lanes' smallest value, the first of equal ones."""
+    return warp_argmax(-value, place)
+
+
 def _append_one(listed, sizes, size_at, value):  # type: ignore[no-untyped-def]
     """Append to a list: one atomic for all lanes that append together."""
     mask = cuda.activemask()

@@ -369,11 +369,6 @@ def test_what_works_for_numbers_only_is_refused(
         run(program(), graph())
 
 
-def test_cuda_is_refused_before_a_device_is_asked_for() -> None:
-    with pytest.raises(CompileError, match=r"states x have no CUDA version.*device='cpu'"):
-        run(Vector(), graph(), device="cuda")
-
-
 @pytest.mark.parametrize("shape", [(2, 3), (0,), (-1,), "x", (2.5,), (True,)])
 def test_a_shape_is_one_length(shape: Any) -> None:
     with pytest.raises(ConfigError, match="expected one dimension"):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from graphsys.analysis.profile import profile
@@ -13,6 +14,7 @@ from graphsys.engine.cuda.strategy import STRATEGIES
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from tests.cuda_sim.programs import PROGRAMS
+from tests.cuda_sim.vector_programs import VECTOR_PROGRAMS
 
 pytestmark = pytest.mark.gpu
 
@@ -32,7 +34,7 @@ def graph() -> Topology:
 
 
 def program_of(name: str) -> Any:
-    kind = PROGRAMS[name]
+    kind = (PROGRAMS | VECTOR_PROGRAMS)[name]
     return kind(source=0) if "source" in kind.__annotations__ else kind()
 
 
@@ -45,6 +47,13 @@ def check(expected: Any, got: Any) -> None:
     """
     assert expected.supersteps == got.supersteps
     for column in expected.table.column_names:
+        if pa.types.is_fixed_size_list(expected.table.schema.field(column).type):
+            vectors = [
+                it.table.column(column).combine_chunks().flatten().to_numpy()
+                for it in (expected, got)
+            ]
+            np.testing.assert_allclose(vectors[1], vectors[0], rtol=1e-5, atol=1e-6)
+            continue
         one = expected.table.column(column).to_pandas()
         other = got.table.column(column).to_pandas()
         assert (one.isna() == other.isna()).all()
@@ -60,6 +69,11 @@ def test_every_strategy_gives_the_cpus_result(
 ) -> None:
     expected = run(program_of(name), graph)
     check(expected, run(program_of(name), graph, device="cuda", strategy=strategy))
+
+
+@pytest.mark.parametrize("name", list(VECTOR_PROGRAMS))
+def test_vectors_give_the_cpus_result(graph: Topology, name: str) -> None:
+    check(run(program_of(name), graph), run(program_of(name), graph, device="cuda"))
 
 
 @pytest.mark.parametrize("name", ["Distances", "Hops", "Components"])

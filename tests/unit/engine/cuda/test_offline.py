@@ -21,7 +21,9 @@ from graphsys.engine.cuda.offline import compile_common, compile_program
 from graphsys.engine.codegen.plan import plan_of
 from graphsys.engine.codegen.spec import spec_of
 from tests.cuda_sim.programs import PROGRAMS
+from tests.cuda_sim.vector_programs import VECTOR_PROGRAMS
 
+PROGRAMS = PROGRAMS | VECTOR_PROGRAMS
 if sys.argv[1] == "common":
     reports = compile_common(np.dtype(np.int32))
 else:
@@ -39,6 +41,9 @@ for report in reports:
         ("Widths", "push_fused_warp_0"),
         ("Ranks", "pull_fused_warp_0"),
         ("Communities", "pull_block_0"),
+        ("Walkers", "pull_warp_0"),
+        ("Alike", "gather_warp_1"),
+        ("Votes", "pull_block_1"),
     ],
 )
 def test_kernels_spill_nothing(name: str, kernel: str) -> None:
