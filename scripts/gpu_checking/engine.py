@@ -11,6 +11,7 @@ import numpy as np
 from gpu_checking import references
 from gpu_checking.graphs import grid, kronecker
 from gpu_checking.steps import Context
+from gpu_checking.vectors import Spread
 
 _LARGE = ("auto", "fused", "twc", "warp")
 """Strategies of graphs on which all would take too long."""
@@ -51,8 +52,6 @@ _ROUNDS, _ROUNDS_S = 5, 1.0
 
 def measure(context: Context) -> None:
     """Time programs on Kronecker graphs and a grid; results are compared first."""
-    from graphsys.engine.cuda.strategy import STRATEGIES
-
     left_out: list[str] = []
     expected = references.known()
     for work in TINY if context.is_simulated else FULL:
@@ -60,7 +59,8 @@ def measure(context: Context) -> None:
             left_out.append(work.name)
             continue
         graph = work.make()
-        for what, program in programs(source_of(graph), context.is_simulated).items():
+        on_it = programs_on(work, source_of(graph), context.is_simulated)
+        for what, program in on_it.items():
             case = f"{what}, {work.name}"
             known = expected.get(case)
             table = None
@@ -71,7 +71,7 @@ def measure(context: Context) -> None:
                     continue
                 row |= judged(table, None, known)
                 context.tell({"case": case, "device": "cpu", **row})
-            strategies = work.strategies or tuple(STRATEGIES)
+            strategies = strategies_of(work, what)
             run_all(context, case, (program, graph), strategies, (table, known), left_out)
     context.leave_out(left_out)
 
@@ -136,15 +136,13 @@ def judged(table: Any, expected: Any, known: Any) -> dict[str, str]:
 
 def planned() -> list[str]:
     """Return the rows that a card is to give."""
-    from graphsys.engine.cuda.strategy import STRATEGIES
-
     return [
         f"{what}, {work.name}, {device}"
         for work in FULL
-        for what in programs(0, is_simulated=False)
+        for what in programs_on(work, 0, is_simulated=False)
         for device in (
             *["cpu"] * work.has_cpu,
-            *(f"cuda, {strategy}" for strategy in work.strategies or STRATEGIES),
+            *(f"cuda, {strategy}" for strategy in strategies_of(work, what)),
         )
     ]
 
@@ -156,7 +154,8 @@ def compute() -> Iterator[tuple[str, Any]]:
     for works, is_simulated in ((TINY, True), (FULL, False)):
         for work in works:
             graph = work.make()
-            for what, program in programs(source_of(graph), is_simulated).items():
+            on_it = programs_on(work, source_of(graph), is_simulated)
+            for what, program in on_it.items():
                 table = run(program, graph).table
                 yield f"{what}, {work.name}", references.checksums(table)
 
@@ -174,11 +173,24 @@ def programs(source: int, is_simulated: bool) -> dict[str, Any]:
     from graphsys.engine.programs.sssp import ShortestPaths
     from graphsys.engine.programs.wcc import WeakComponents
 
-    found = {"bfs": BreadthFirst(source=source), "wcc": WeakComponents()}
-    if is_simulated:
-        return found
-    others = {"pagerank": PageRank(), "sssp": ShortestPaths(source=source), "cdlp": Cdlp()}
-    return found | others
+    found: dict[str, Any] = {"bfs": BreadthFirst(source=source), "wcc": WeakComponents()}
+    if not is_simulated:
+        found |= {"pagerank": PageRank(), "sssp": ShortestPaths(source=source)}
+        found["cdlp"] = Cdlp()
+    return found
+
+
+def programs_on(work: Workload, source: int, is_simulated: bool) -> dict[str, Any]:
+    """Return what is timed on a graph: vectors where there is time for them."""
+    vectors = {"vectors": Spread()} if work.has_cpu else {}
+    return programs(source, is_simulated) | vectors
+
+
+def strategies_of(work: Workload, what: str) -> tuple[str, ...]:
+    """Return the strategies of a program on a graph; vectors know one way."""
+    from graphsys.engine.cuda.strategy import STRATEGIES
+
+    return ("auto",) if what == "vectors" else work.strategies or STRATEGIES
 
 
 def timed(program: Any, graph: Any, deadline: float, **options: Any) -> tuple[Any, Any]:
@@ -218,7 +230,7 @@ def is_close(one: Any, other: Any) -> bool:
         first, second = (table.column(name) for table in (one, other))
         if not first.is_null().equals(second.is_null()):
             return False
-        values = [it.drop_null().to_numpy() for it in (first, second)]
+        values = [references.flat(it) for it in (first, second)]
         if values[0].dtype.kind != "f":
             if not np.array_equal(*values):
                 return False

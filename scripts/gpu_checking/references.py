@@ -52,10 +52,25 @@ def differences(expected: dict[str, Checksum], found: dict[str, Checksum]) -> li
     return lines
 
 
+def flat(column: Any) -> npt.NDArray[Any]:
+    """Return the values of a column that are there; of vectors, all components."""
+    whole = column.drop_null().combine_chunks()
+    values: npt.NDArray[Any] = whole.to_numpy(zero_copy_only=False)
+    if width_of(column) > 1:
+        values = whole.flatten().to_numpy()
+    return values
+
+
+def width_of(column: Any) -> int:
+    """Return how many values each row of a column has."""
+    return int(getattr(column.type, "list_size", 1))
+
+
 def _checksum(column: Any) -> Checksum:
     is_null = column.is_null().to_numpy()
-    places = _bits(len(column))[~is_null]
-    values = column.drop_null().to_numpy()
+    values = flat(column)
+    width = width_of(column)
+    places = _bits(len(column) * width)[np.repeat(~is_null, width)]
     told: Checksum = {"rows": len(column), "nulls": int(is_null.sum())}
     if values.dtype.kind != "f":
         with np.errstate(over="ignore"):

@@ -21,6 +21,15 @@ _CASES = {
         "for strategy in ({strategies}):\n"
         "    run(BreadthFirst(source=0), graph, device='cuda', strategy=strategy)\n"
     ),
+    "vectors": (
+        "import numpy as np\n"
+        "from gpu_checking.vectors import Spread\n"
+        "from graphsys.engine.run import run\n"
+        "from graphsys.engine.topology import Topology\n"
+        "src = np.arange(40) % 13; dst = np.arange(40) * 7 % 13\n"
+        "graph = Topology.from_edges(src, dst, 13, directed=False)\n"
+        "run(Spread(), graph, device='cuda')\n"
+    ),
     "mining": (
         "import numpy as np\n"
         "from graphsys.mining import motif_census\n"
