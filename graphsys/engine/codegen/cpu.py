@@ -19,7 +19,7 @@ kernel's arguments say what the executor binds to them:
 from graphsys.engine.codegen.cpu_phase import CHUNKS, CpuPhaseText
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text, functions_of
-from graphsys.engine.codegen.vector_parts import Components, init_lines
+from graphsys.engine.codegen.vector_parts import ComponentLoop, init_lines
 from graphsys.engine.codegen.vector_phase import VectorPhaseText
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
@@ -68,7 +68,7 @@ def _init_kernel(plan: ProgramPlan) -> str:
     kernel.add(1, *CHUNKS)
     kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
     if plan.num_components:
-        components = Components(plan.num_components)
+        components = ComponentLoop(plan.num_components)
         kernel.add(3, *init_lines(kernel, init, plan, components))
         return kernel.text()
     names = [f"x_{i}" for i in range(len(plan.spec.states))]

@@ -19,7 +19,7 @@ Sides = dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Components:
+class ComponentLoop:
     """Who computes the components of a vector: one thread, the first to the last.
 
     Attributes:
@@ -55,7 +55,7 @@ def reduced_lines(
     values: Sequence[str],
     sides: Sides,
     plan: ProgramPlan,
-    components: Components,
+    components: ComponentLoop,
 ) -> list[str]:
     """Return the lines that make what a function reads of whole vectors."""
     lines: list[str] = []
@@ -81,7 +81,7 @@ def reduced_lines(
 
 
 def init_lines(
-    kernel: KernelText, init: Lowered, plan: ProgramPlan, components: Components
+    kernel: KernelText, init: Lowered, plan: ProgramPlan, components: ComponentLoop
 ) -> list[str]:
     """Return the lines that give node v its first states."""
     sides = {"node": ("row", "v")}
@@ -109,9 +109,9 @@ class VectorParts(PhaseText):
     # ---- short texts
 
     @property
-    def components(self) -> Components:
+    def components(self) -> ComponentLoop:
         """Who computes the components of a vector."""
-        return Components(self.plan.num_components)
+        return ComponentLoop(self.plan.num_components)
 
     @property
     def is_vector(self) -> bool:

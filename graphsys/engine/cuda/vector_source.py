@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from graphsys.engine.codegen.lowered import Lowered
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text
-from graphsys.engine.codegen.vector_parts import Components, VectorParts, init_lines
+from graphsys.engine.codegen.vector_parts import ComponentLoop, VectorParts, init_lines
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import (
     LOOPS,
@@ -44,7 +44,7 @@ def slots_of(num_components: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneComponents(Components):
+class LaneLoop(ComponentLoop):
     """Who computes the components of a vector: the lanes of a warp."""
 
     def over(self, lines: Sequence[str]) -> list[str]:
@@ -79,7 +79,7 @@ def vector_init(plan: ProgramPlan, init: Lowered) -> CudaKernel:
     kernel.use("num_rows")
     kernel.add(1, "lane = cuda.laneid", "total = num_rows", LOOPS["warp"])
     kernel.add(2, "v = np.int64(k)")
-    kernel.add(2, *init_lines(kernel, init, plan, LaneComponents(plan.num_components)))
+    kernel.add(2, *init_lines(kernel, init, plan, LaneLoop(plan.num_components)))
     return kernel
 
 
@@ -88,9 +88,9 @@ class CudaVectorWriter(VectorParts, ModeWriter, PullWriter):
     """Writes the kernels of one phase."""
 
     @property
-    def components(self) -> Components:
+    def components(self) -> ComponentLoop:
         """Who computes the components of a vector."""
-        return LaneComponents(self.plan.num_components)
+        return LaneLoop(self.plan.num_components)
 
     @property
     def walks_together(self) -> bool:
