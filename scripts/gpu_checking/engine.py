@@ -11,7 +11,7 @@ import numpy as np
 from gpu_checking import references
 from gpu_checking.graphs import grid, kronecker
 from gpu_checking.steps import Context
-from gpu_checking.vectors import Spread
+from gpu_checking.vectors import Mixing
 
 _LARGE = ("auto", "fused", "twc", "warp")
 """Strategies of graphs on which all would take too long."""
@@ -182,7 +182,7 @@ def programs(source: int, is_simulated: bool) -> dict[str, Any]:
 
 def programs_on(work: Workload, source: int, is_simulated: bool) -> dict[str, Any]:
     """Return what is timed on a graph: vectors where there is time for them."""
-    vectors = {"vectors": Spread()} if work.has_cpu else {}
+    vectors = {"vectors": Mixing()} if work.has_cpu else {}
     return programs(source, is_simulated) | vectors
 
 

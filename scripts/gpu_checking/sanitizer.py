@@ -23,12 +23,12 @@ _CASES = {
     ),
     "vectors": (
         "import numpy as np\n"
-        "from gpu_checking.vectors import Spread\n"
+        "from gpu_checking.vectors import Mixing\n"
         "from graphsys.engine.run import run\n"
         "from graphsys.engine.topology import Topology\n"
         "src = np.arange(40) % 13; dst = np.arange(40) * 7 % 13\n"
         "graph = Topology.from_edges(src, dst, 13, directed=False)\n"
-        "run(Spread(), graph, device='cuda')\n"
+        "run(Mixing(), graph, device='cuda')\n"
     ),
     "mining": (
         "import numpy as np\n"

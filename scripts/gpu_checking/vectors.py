@@ -7,7 +7,7 @@ import numpy as np
 from graphsys.engine import program as gs
 
 
-class Spread(gs.VertexProgram):
+class Mixing(gs.VertexProgram):
     """Forty random numbers a node, which follow those of neighbors; and the largest."""
 
     place = gs.state("float32", shape=(40,))
