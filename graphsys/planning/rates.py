@@ -1,4 +1,4 @@
-"""What verbs cost on this machine, measured on small generated graphs, and kept."""
+"""What verbs, gathers and the disk cost on this machine, measured on small graphs, kept."""
 
 import json
 import os
@@ -11,13 +11,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from graphsys.core import ownership
+from graphsys.core.bandwidth import median_seconds
 from graphsys.core.deps import own_version
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.threads import num_cores
+from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.user_cache import user_cache
-from graphsys.planning.machine import disk_bandwidths, gather_rate
+from graphsys.kernels.jit import jit
 from graphsys.planning.probes import PROBES, Store, make_store
 
 SCALES: Final = (12, 16)
@@ -125,9 +128,6 @@ def calibrate_apart(progress: Progress = SILENT) -> Rates:
 
     What verbs load while they are measured stays in their process; a plan made in the same
     one would count hundreds of megabytes of it in the memory of every verb.
-
-    Args:
-        progress: Told of every verb.
 
     Raises:
         ConfigError: a verb cannot be run here.
@@ -259,3 +259,60 @@ def _starts(store: Store) -> dict[str, float]:
 
 if __name__ == "__main__":
     write_rates(calibrate(_Lines()), Path(sys.argv[1]))
+
+
+@jit
+def _gather(table: Any, places: Any) -> Any:
+    total = table[0]
+    for place in places:
+        total += table[place]
+    return total
+
+
+def gather_rate(table_bytes: int, repeats: int) -> float:
+    """Read random 4-byte entries with a thread per core; return reads/s.
+
+    Args:
+        table_bytes: Size of the table that is read from.
+        repeats: Of which the median counts.
+    """
+    rng = np.random.default_rng(0)
+    table = np.ones(table_bytes // 4, dtype=np.uint32)
+    places = [
+        rng.integers(0, len(table), size=1 << 22, dtype=np.uint32)
+        for _ in range(num_cores())
+    ]
+    seconds = median_seconds(
+        lambda: run_parallel(lambda part: _gather(table, part), places), repeats
+    )
+    return sum(map(len, places)) / seconds
+
+
+def disk_bandwidths(folder: Path, num_bytes: int) -> tuple[float, float, float]:
+    """Write, read cold and read warm one file; return bytes/s of each.
+
+    Args:
+        folder: Where the file lies for a while.
+        num_bytes: Its size.
+    """
+    block = np.random.default_rng(0).bytes(8 << 20)
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        began = time.perf_counter()
+        for _ in range(num_bytes // len(block)):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+        write = num_bytes / (time.perf_counter() - began)
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        cold = _read_seconds(file.fileno(), len(block))
+        warm = _read_seconds(file.fileno(), len(block))
+    return write, num_bytes / cold, num_bytes / warm
+
+
+def _read_seconds(descriptor: int, block_bytes: int) -> float:
+    buffer = bytearray(block_bytes)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    began = time.perf_counter()
+    while os.readv(descriptor, [buffer]):
+        pass
+    return time.perf_counter() - began

@@ -27,13 +27,7 @@ _TRAIN = "train"
 
 
 class SizedGraph:
-    """A directed graph of one type of nodes and edges, evenly partitioned.
-
-    Args:
-        num_nodes: Number of nodes.
-        num_edges: Number of edges.
-        partitions: Partitions of the nodes.
-    """
+    """A directed graph of one type of nodes and edges, evenly partitioned."""
 
     def __init__(self, num_nodes: int, num_edges: int, partitions: int = 1) -> None:
         self.num_nodes, self.num_edges, self.partitions = num_nodes, num_edges, partitions

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.bandwidth import copy_bandwidth, gemm_rate
-from graphsys.planning.machine import disk_bandwidths, gather_rate
+from graphsys.planning.rates import disk_bandwidths, gather_rate
 
 GEMM_SHAPES = ((50, 100, 100), (500, 200, 1000))
 

@@ -17,7 +17,7 @@ CASES = {
         advice="replace it with (--overwrite)",
         then=("export g --format networkit -o out {0} --json",),
         expected={"format": "networkit"},
-        told_in="graphsys/interop/graph_files/new_folder.py",
+        told_in="graphsys/interop/graph_files/write.py",
     ),
     "a column that GraphAr has no type for": Case(
         files={"clock.py": CLOCK},

@@ -177,7 +177,7 @@ CASES = {
         r"\((--param labels)=ID=0,ID=1\)",
         "label_propagation g -o p.csv {0}=1=0,3=1",
         expected=DONE,
-        told_in="graphsys/engine/node_labels.py",
+        told_in="graphsys/engine/programs/label_propagation.py",
     ),
     "an algorithm is no command": Case(
         uses=("g",),

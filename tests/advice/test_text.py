@@ -361,12 +361,10 @@ CASES = {
         then=("$ {0} a.txt > b.txt", "ingest b.txt -o g {1} --json"),
         expected={"num_nodes": 3, "num_edges": 4},
     ),
-    "counts": of_file(
-        "3 2\n1 2\n2 3\n", "datasets/text/count_line.py", r"pass (--skip 1), or"
-    ),
+    "counts": of_file("3 2\n1 2\n2 3\n", "datasets/text/source.py", r"pass (--skip 1), or"),
     "counts that are an edge": of_file(
         "3 2\n1 2\n2 3\n",
-        "datasets/text/count_line.py",
+        "datasets/text/source.py",
         r"or (--columns src,dst) if",
         expected={"num_nodes": 3, "num_edges": 3},
     ),

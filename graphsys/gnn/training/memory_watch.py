@@ -36,10 +36,6 @@ class StepMemory(MemoryWatch):
     own ``MemTracker`` calls Python for every operator, and its module is private.
 
     On a device nothing is counted: the process has neither weights nor activations.
-
-    Args:
-        context: The training.
-        optimizer: Its optimizer.
     """
 
     def __init__(self, context: GnnContext, optimizer: Optimizer) -> None:

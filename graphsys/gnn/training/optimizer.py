@@ -1,6 +1,6 @@
 """The optimizer that a config states, its rate over time, its state as plain tensors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,126 @@ from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.process_group import ProcessGroup
-from graphsys.gnn.training.lamb import Lamb
-from graphsys.gnn.training.lars import Lars
 from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
 from graphsys.training.learning_rate import plateau_factor, schedule_factor
+
+
+class Lars(torch.optim.Optimizer):
+    """Gradient descent with momentum, each tensor at a rate by its own length.
+
+    For every tensor ``r = trust * |w| / (|g| + weight_decay * |w|)``, then ``v = momentum *
+    v + lr * r * (g + weight_decay * w)`` and ``w -= v``; r is 1 where a norm is 0, and for
+    vectors (biases, norms), which have no weight decay either.
+
+    Args:
+        parameters: Tensors, or groups of them.
+        lr: Learning rate.
+        momentum: Share of the last move that goes on.
+        trust: The paper's eta: how far a layer may move, of its length.
+        weight_decay: Decay, within the scaled gradient.
+
+    References:
+        You, Gitman and Ginsburg, "Large batch training of convolutional networks",
+        arXiv:1708.03888, 2017, algorithm 1.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1.0,
+        momentum: float = 0.9,
+        trust: float = 0.01,
+        weight_decay: float = 0.0,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "trust": trust,
+            "weight_decay": weight_decay,
+        }
+        super().__init__(parameters, defaults)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Move every tensor that has a gradient; ``closure`` is not used."""
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    self._move(weight, group)
+
+    def _move(self, weight: torch.Tensor, group: dict[str, Any]) -> None:
+        assert weight.grad is not None  # the caller looked
+        state: Any = self.state[weight]
+        if not state:
+            state["momentum_buffer"] = torch.zeros_like(weight)
+        rate, move = 1.0, weight.grad
+        if weight.dim() > 1:
+            decay = group["weight_decay"]
+            length, slope = float(weight.norm()), float(weight.grad.norm())
+            if length and slope:
+                rate = group["trust"] * length / (slope + decay * length)
+            move = move.add(weight, alpha=decay)
+        velocity = state["momentum_buffer"].mul_(group["momentum"])
+        weight.sub_(velocity.add_(move, alpha=group["lr"] * rate))
+
+
+class Lamb(torch.optim.Optimizer):
+    """Adam's direction, as long as the weights it moves times the rate.
+
+    For every tensor ``r = m / (sqrt(v) + eps) + weight_decay * w`` with Adam's corrected
+    moments, then ``w -= lr * |w| / |r| * r``; the factor is 1 where a norm is 0.
+
+    Args:
+        parameters: Tensors, or groups of them.
+        lr: Learning rate.
+        betas: Decay of the moments.
+        eps: Added to the root.
+        weight_decay: Decoupled decay.
+
+    References:
+        You et al., "Large batch optimization for deep learning: training BERT in 76
+        minutes", ICLR 2020, algorithm 2 (phi the identity).
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+    ) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(parameters, defaults)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Move every tensor that has a gradient; ``closure`` is not used."""
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    self._move(weight, group)
+
+    def _move(self, weight: torch.Tensor, group: dict[str, Any]) -> None:
+        state: Any = self.state[weight]
+        if not state:
+            state["step"] = torch.zeros(())
+            state["exp_avg"] = torch.zeros_like(weight)
+            state["exp_avg_sq"] = torch.zeros_like(weight)
+        assert weight.grad is not None  # the caller looked
+        first, second = group["betas"]
+        state["step"] += 1
+        count = float(state["step"])
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean.lerp_(weight.grad, 1 - first)
+        square.mul_(second).addcmul_(weight.grad, weight.grad, value=1 - second)
+        root = (square / (1 - second**count)).sqrt_().add_(group["eps"])
+        move = (mean / (1 - first**count)).div_(root)
+        move.add_(weight, alpha=group["weight_decay"])
+        length, wanted = float(move.norm()), float(weight.norm())
+        factor = wanted / length if length and wanted else 1.0
+        weight.add_(move, alpha=-group["lr"] * factor)
+
 
 Optimizer = torch.optim.Optimizer | ShardedOptimizer
 _KINDS: dict[str, Any] = {"adam": torch.optim.Adam, "lamb": Lamb, "lars": Lars}

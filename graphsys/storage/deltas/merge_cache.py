@@ -106,13 +106,7 @@ Merge = Callable[[], Csr]
 
 
 class MergeCache:
-    """Finds and keeps what was merged of one state of a store.
-
-    Args:
-        root: The graph's folder.
-        manifest: What it lists.
-        files: Maps files of it.
-    """
+    """Finds and keeps what was merged of one state of a store."""
 
     def __init__(self, root: Path, manifest: Manifest, files: MappedFiles) -> None:
         self._root, self._manifest, self._files = root, manifest, files

@@ -13,8 +13,8 @@ import graphsys as gs
 from graphsys.core.errors import InvalidGraphError
 from graphsys.datasets.recipes.build import build
 from graphsys.engine import algorithms, native_plan
-from graphsys.engine.explain import explain
 from graphsys.engine.needs import united_bytes
+from graphsys.engine.program_run import explain
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.file_columns import CAN_MAP

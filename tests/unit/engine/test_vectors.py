@@ -16,8 +16,8 @@ from graphsys.core.errors import CompileError, ConfigError
 from graphsys.engine import program as gs
 from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import prepare
-from graphsys.engine.explain import explain
 from graphsys.engine.output import write_table
+from graphsys.engine.program_run import explain
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from tests.unit.engine.execute.test_checkpoint import StopAfter, StoppedError

@@ -21,7 +21,7 @@ from graphsys.mining.compiler.schedule import schedules
 from graphsys.mining.compiler.tail import longest_tail
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.loops import count_by_loops
-from graphsys.mining.pattern_text import Word, words_of
+from graphsys.mining.pattern import Word, words_of
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.mining.compiler.test_loops import in_python

@@ -15,7 +15,7 @@ from graphsys.engine import program as gs
 from graphsys.engine.execute import budget
 from graphsys.engine.execute.budget import choose
 from graphsys.engine.execute.prepared import compile_program
-from graphsys.engine.explain import explain
+from graphsys.engine.program_run import explain
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.run import run

@@ -14,8 +14,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.gnn.process_group import ProcessGroup
-from graphsys.gnn.tasks.edge_metrics import tell_edges
-from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
+from graphsys.gnn.tasks.multiplex_links import MultiplexLinks, tell_edges
 from graphsys.gnn.tasks.skipgram import WalkWindows
 from graphsys.gnn.training.api import build_context
 from graphsys.metrics import pair_metrics

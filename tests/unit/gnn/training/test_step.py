@@ -12,7 +12,7 @@ from graphsys.core.errors import MissingDependencyError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import spmm
-from graphsys.gnn.training.lamb import Lamb
+from graphsys.gnn.training.optimizer import Lamb
 from graphsys.training.tensorboard import FOLDER
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import (

@@ -22,7 +22,7 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import BudgetError, ConfigError, InputError
 from graphsys.datasets.recipes import build
-from graphsys.storage.ingest.split_select import thresholds
+from graphsys.storage.ingest.split_plan import thresholds
 from graphsys.storage.ingest.split_spec import split_spec
 
 Edges = dict[str, list[tuple[Any, ...]]]
