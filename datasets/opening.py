@@ -11,7 +11,7 @@ from typing import IO, Final
 
 from graphsys.core.errors import InputError, cut_list
 from graphsys.core.types import EdgeType
-from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
+from graphsys.datasets.base import ColumnNames, base_name, formats, read_options
 from graphsys.datasets.files import InputFile, as_uri, input_file, only_member
 from graphsys.datasets.folders.neo4j import is_typed, refuse_lone_header
 from graphsys.datasets.pipes import is_pipe, put_aside
@@ -213,16 +213,6 @@ def format_names() -> list[str]:
     """Return the names of all formats."""
     _load_readers()
     return formats.names()
-
-
-def format_about(name: str) -> Format:
-    """Return what is known about a format.
-
-    Raises:
-        UnknownNameError: there is no such format.
-    """
-    _load_readers()
-    return formats.get(name)
 
 
 def _load_readers() -> None:

@@ -1,6 +1,6 @@
 """The nodes of all types numbered one after the other, and the way back to their ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -216,12 +216,6 @@ class NodeNumbers:
             named["type"] = pa.DictionaryArray.from_arrays(codes, pa.array(self.types))
         named.update({name: _as_arrow(values) for name, values in columns.items()})
         return pa.table(named)
-
-
-def nodes_table(numbers: NodeNumbers, nodes: Sequence[int], columns: Any) -> pa.Table:
-    """Return results of some nodes, given by number, keyed by their ids."""
-    chosen = numbers.ids(np.asarray(nodes, dtype=np.int64))
-    return pa.table({"id": chosen, **{name: _as_arrow(c) for name, c in columns.items()}})
 
 
 def _as_arrow(values: Any) -> Any:

@@ -27,7 +27,6 @@ from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import GraphReader
 
-_NATIVE = "graphsys.engine.algorithms."
 _PROGRAMS = "graphsys.engine.programs."
 _FOLLOWERS = "graphsys.engine.incremental."
 Parameters = ParamSpec("Parameters")

@@ -55,11 +55,6 @@ class WalkWindows:
             has_edges[rows.node_type] = own if before is None else before | own
         self._starts = {name: np.flatnonzero(has) for name, has in has_edges.items()}
 
-    @property
-    def num_starts(self) -> int:
-        """Nodes with edges, of all types."""
-        return sum(len(nodes) for nodes in self._starts.values())
-
     def starts(self, epoch: int) -> Ints:
         """Return all nodes with edges by their type's place and number, ``[n, 2]``."""
         every = [

@@ -18,7 +18,6 @@ from graphsys.kernels.cpu.text import dictionary
 from graphsys.storage.ids.sharded_codes import ShardedCodes
 from graphsys.storage.scratch import Scratch, Segments
 
-_SAMPLE_MASK = np.uint64(255)
 _MAX_SHARD_BITS = 12
 
 
@@ -43,9 +42,6 @@ class _Shard:
 
 class StringIds:
     """Collects string ids, then gives each distinct one a code.
-
-    Args:
-        scratch: Where the stream is kept.
 
     Attributes:
         offsets: Starts of the distinct strings in ``data`` by code, and the end of the

@@ -29,7 +29,6 @@ _INT32: Final = ir.IntType(32)
 _VECTOR: Final = ir.VectorType(_FLOAT, LANES)
 _WORDS: Final = ir.VectorType(_INT32, LANES)
 _LONGS: Final = ir.VectorType(ir.IntType(64), LANES)
-_MASK: Final = ir.VectorType(ir.IntType(1), LANES)
 _MASKED: Final = ir.Constant(_VECTOR, [float("-inf")] * LANES)
 _NAMES: Final = {_VECTOR: f"v{LANES}f32", _LONGS: f"v{LANES}i64"}
 
