@@ -15,9 +15,6 @@ class SignedSource(WrappedSource):
     """A source whose edges have the sign of their weight as relation.
 
     The weight that is left is its size, so that an edge of -10 counts ten times.
-
-    Args:
-        source: Where edges come from.
     """
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:

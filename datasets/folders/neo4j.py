@@ -70,13 +70,7 @@ def refuse_lone_header(file: InputFile, data: str = "DATA.csv") -> None:
 def describe_header(
     file: InputFile, fields: Sequence[str], mark: str
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return "nodes" or "edges", and type, columns and types of a file; None for others.
-
-    Args:
-        file: The file.
-        fields: Fields of its header.
-        mark: What separates them.
-    """
+    """Return "nodes" or "edges", and type, columns and types of a file; None for others."""
     stem = base_name(file.path)[0]
     names, types = _columns(fields)
     ids, starts, ends = (
@@ -150,12 +144,7 @@ def _look(
 
 
 class FilledNodes(WrappedSource):
-    """Nodes of one type from several files: each has the columns of all, null where none.
-
-    Args:
-        source: Tables of nodes and edges.
-        cards: Descriptions of the tables of nodes.
-    """
+    """Nodes of one type from several files: each has the columns of all, null if none."""
 
     def __init__(self, source: Source, cards: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(source)

@@ -99,10 +99,6 @@ class PbgNames:
 class PbgEntities:
     """The entities of one type: from a partition's offsets to ids.
 
-    Args:
-        names: What the entity_path says.
-        entity: Name of the type.
-
     Raises:
         InputError: Names do not fit the sizes.
     """

@@ -77,12 +77,7 @@ def _unescaped(field: bytes) -> bytes:
 
 
 class LinesSource(Source):
-    """The triples or quads of files of lines.
-
-    Args:
-        files: The files.
-        options: Their edge type and direction count.
-    """
+    """The triples or quads of files of lines."""
 
     def __init__(self, files: list[InputFile], options: ReadOptions) -> None:
         files = [text_file(file) for file in files]

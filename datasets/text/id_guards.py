@@ -82,11 +82,6 @@ def refuse_comments(
 def refuse_matrix(file: InputFile, lines: Sequence[DataLine], separator: int) -> None:
     """Refuse an adjacency matrix: as many lines as columns, of 0 and 1 alone.
 
-    Args:
-        file: The file.
-        lines: Its first lines of data.
-        separator: Of its fields.
-
     Raises:
         InputError: it is one; the message has the command that converts it.
     """
@@ -115,11 +110,6 @@ def refuse_labeled_matrix(
     file: InputFile, lines: Sequence[DataLine], separator: int
 ) -> None:
     """Refuse an adjacency matrix whose first line and first column name the nodes.
-
-    Args:
-        file: The file.
-        lines: Its first lines of data.
-        separator: Of its fields.
 
     Raises:
         InputError: it is one; the message has the command that makes edges of it.
@@ -216,9 +206,6 @@ def refuse_preamble(where: str, lines: Sequence[DataLine], places: Sequence[int]
 
 def refuse_lists_of_neighbors(file: InputFile) -> None:
     """Refuse files whose comments are data: TGF's nodes, LGL's sources.
-
-    Args:
-        file: The file.
 
     Raises:
         InputError: a mark of comments stands alone between lines, or before every source.
@@ -414,10 +401,6 @@ def header_again(name: str, line: int, first: int) -> InputError:
 
 def comment_ids(data: bytes, layout: LineFormat) -> tuple[int, bytes]:
     """Count lines that were dropped as comments, but look as all others do.
-
-    Args:
-        data: Whole lines.
-        layout: What lines look like.
 
     Returns:
         How many begin with a mark that a letter follows, and have the columns of the

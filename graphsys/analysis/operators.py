@@ -61,13 +61,7 @@ class Work:
 def operator_rows(
     figures: HostFigures, events: Sequence[Event], around: RunConditions
 ) -> list[dict[str, Any]]:
-    """Return the rows of the table, each part sorted by time.
-
-    Args:
-        figures: Totals of our own kernels.
-        events: All events.
-        around: The machine's limits.
-    """
+    """Return the rows of the table, each part sorted by time."""
     told: dict[str, Work] = {}
     parts: dict[str, Work] = {}
     torch: dict[str, Work] = {}

@@ -18,9 +18,6 @@ can end in a SystemError ("AST constructor recursion depth mismatch", cpython#10
 def parse(text: str) -> ast.Module:
     """Parse statements, by one thread at a time; see :func:`ast.parse`.
 
-    Args:
-        text: The source.
-
     Raises:
         SyntaxError: it is none.
     """

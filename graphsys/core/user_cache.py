@@ -9,9 +9,6 @@ def user_cache(name: str) -> Path | None:
 
     It lies in ``$GRAPHSYS_CACHE`` or ``$XDG_CACHE_HOME/graphsys`` or ``~/.cache/graphsys``.
 
-    Args:
-        name: The folder's name.
-
     Returns:
         None where it cannot be written, or where somebody else may write.
     """

@@ -35,11 +35,7 @@ class RunCheckpoint(Protocol):
 
 
 class RunFiles:
-    """The files of a run in a folder that all machines see: what is written has arrived.
-
-    Args:
-        path: The folder.
-    """
+    """The files of a run in a folder that all machines see: what is written has arrived."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

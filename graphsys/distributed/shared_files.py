@@ -42,9 +42,6 @@ _HEAD_BYTES: Final = 64 << 10
 class SharedFiles:
     """Files in a folder that all machines see; names are relative to it.
 
-    Args:
-        path: The folder.
-
     Attributes:
         path: A folder of this machine, for files that are not whole yet.
         place: What others are told, to open the same.

@@ -124,11 +124,7 @@ class Worker:
 
 
 class StepClock:
-    """What a worker's supersteps take.
-
-    Args:
-        executor: The worker's loop.
-    """
+    """What a worker's supersteps take."""
 
     def __init__(self, executor: WorkerExecutor) -> None:
         self._executor = executor
@@ -245,11 +241,6 @@ def run_until_done(
     work: Work, num_workers: int, progress: Progress
 ) -> tuple[list[dict[str, Any]], int]:
     """Run, again after workers were lost; return what each gave back, and how often.
-
-    Args:
-        work: What every worker is told.
-        num_workers: How many.
-        progress: Receives the supersteps.
 
     Raises:
         ClusterError: workers were lost again and again.

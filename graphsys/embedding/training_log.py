@@ -79,9 +79,6 @@ class TrainingLog:
 def read_log(path: str | Path) -> list[dict[str, Any]]:
     """Read the log of a run.
 
-    Args:
-        path: The run's folder.
-
     Returns:
         One dictionary per line; none for a run without a log.
 

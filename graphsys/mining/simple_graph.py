@@ -287,11 +287,6 @@ def edges_of(
 ) -> tuple[Numbers, Numbers, Numbers | None]:
     """Return both ends of the training edges of a type, by number, and their relations.
 
-    Args:
-        graph: An open graph.
-        kind: The edge type.
-        numbers: Its nodes.
-
     Returns:
         Sources and destinations, int64 ``[E]``; codes of relations ``[E]``, or None. An
         undirected edge may come twice.

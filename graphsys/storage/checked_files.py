@@ -33,11 +33,7 @@ Identity = tuple[int, int, int, int]
 
 
 class CheckedFiles:
-    """Files of a folder that were checked.
-
-    Args:
-        folder: A graph's or a run's folder.
-    """
+    """Files of a folder that were checked."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

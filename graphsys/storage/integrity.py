@@ -28,12 +28,7 @@ _WORTH_A_THREAD = 16 << 20  # bytes
 
 
 class FirstLook:
-    """Looks at the files of a graph, each once.
-
-    Args:
-        root: The graph's folder.
-        manifest: What the files are to hold.
-    """
+    """Looks at the files of a graph, each once."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
         self._known = CheckedFiles(root)

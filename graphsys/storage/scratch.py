@@ -138,12 +138,7 @@ class AppendFile:
 
 
 class Spool:
-    """A stream of arrays, each in memory or, beyond the budget, in a file.
-
-    Args:
-        scratch: Whose budget and folder to use.
-        name: For the file's name.
-    """
+    """A stream of arrays, each in memory or, beyond the budget, in a file."""
 
     def __init__(self, scratch: Scratch, name: str) -> None:
         self._scratch = scratch

@@ -99,11 +99,7 @@ class Source(ABC):
 
 
 class WrappedSource(Source):
-    """A source that changes the chunks of another, and is as that one in all else.
-
-    Args:
-        source: The other.
-    """
+    """A source that changes the chunks of another, and is as that one in all else."""
 
     def __init__(self, source: Source) -> None:
         self.name, self.total_bytes = source.name, source.total_bytes

@@ -32,12 +32,7 @@ class EdgeReader(Protocol):
 
 
 class StoredEdges:
-    """Reads the files of a generation.
-
-    Args:
-        manifest: Of the store before its deltas.
-        files: Its files.
-    """
+    """Reads the files of a generation."""
 
     def __init__(self, manifest: Manifest, files: MappedFiles) -> None:
         self._manifest, self._files = manifest, files

@@ -25,9 +25,6 @@ _LONGEST_WORD = len("-Infinity")
 class TraceReader:
     """Yields the events of a trace; other keys are kept as they are met.
 
-    Args:
-        path: The file.
-
     Attributes:
         properties: Top-level values beside the events, as far as read.
     """

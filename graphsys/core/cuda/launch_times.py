@@ -20,11 +20,7 @@ _AT_ONCE = 512
 
 
 class LaunchTimes:
-    """Times the launches of one stream.
-
-    Args:
-        stream: Where kernels are launched.
-    """
+    """Times the launches of one stream."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

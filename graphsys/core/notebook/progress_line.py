@@ -36,9 +36,6 @@ class ProgressLine:
     """The stage under way, as a line of the cell: what is done, figures, seconds.
 
     A stage that is over within half a second is not shown.
-
-    Args:
-        cell: Number of the cell.
     """
 
     def __init__(self, cell: int) -> None:

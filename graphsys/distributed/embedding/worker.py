@@ -245,9 +245,6 @@ class EmbeddingWorker:
     def train_epoch(self, epoch: int) -> dict[str, Any]:
         """Train units of an epoch until all workers together have trained all.
 
-        Args:
-            epoch: Epochs completed.
-
         Returns:
             The :class:`WorkerFigures` so far, by name.
 

@@ -45,14 +45,7 @@ class ServerLostError(ClusterError):
 
 
 class RemoteEmbeddingWorker:
-    """A worker in a process of its own, made ready by its first call.
-
-    Args:
-        name: Its name.
-        work: What to train.
-        locks: The lock server.
-        parameters: The parameter servers.
-    """
+    """A worker in a process of its own, made ready by its first call."""
 
     def __init__(
         self, name: str, work: EmbeddingWork, locks: Any, parameters: Sequence[Any]

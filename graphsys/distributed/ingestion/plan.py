@@ -38,13 +38,7 @@ def own_scratch(folder: Path, memory_bytes: int) -> Iterator[Scratch]:
 
 
 class TaskFiles(Transaction):
-    """The files of a generation that one task writes; who began it commits them.
-
-    Args:
-        store: The graph's folder.
-        generation: Number of the generation.
-        scratch_dir: Folder of temporary files.
-    """
+    """The files of a generation that one task writes; who began it commits them."""
 
     # not the base's: it begins a generation
     def __init__(self, store: SharedFiles, generation: int, scratch_dir: Path) -> None:

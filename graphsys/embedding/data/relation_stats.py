@@ -22,12 +22,6 @@ def training_degrees(
 ) -> Ints:
     """Count the training edges at every node of a partition, at either end.
 
-    Args:
-        graph: The graph.
-        model: The edge types trained on.
-        node_type: The type of the nodes.
-        part: Their partition.
-
     Returns:
         Counts, int64 ``[N]``; a self-loop counts twice.
     """
@@ -81,10 +75,6 @@ def relation_categories(graph: GraphReader, relations: RelationSet) -> list[str]
     least 1.5 nodes there, over the distinct true edges of all splits (Bordes et al.,
     "Translating embeddings for modeling multi-relational data", NIPS 2013, section 4.3);
     ``1-n`` has one head and many tails. Edges without direction count both ways.
-
-    Args:
-        graph: The graph.
-        relations: The relations of one edge type.
 
     Returns:
         A category per relation; a relation without edges is 1-1.

@@ -21,10 +21,6 @@ Ints = npt.NDArray[np.int64]
 class EmbeddingTables:
     """The tables that the node types of a graph train, and rows made from them.
 
-    Args:
-        graph: The graph.
-        config: Settings of the node types.
-
     Raises:
         UnknownNameError: The config names a node type or a feature that is not there.
         ConfigError: A type cannot be featurized as the config says.

@@ -288,13 +288,7 @@ def _read(path: Path, content: bool) -> tuple[runs.EmbeddingRunState, EmbeddingC
 
 
 class RowBlocks:
-    """The rows of a partition, made anew whenever they are sliced.
-
-    Args:
-        run: The run.
-        node_type: The type of the nodes.
-        part: Their partition.
-    """
+    """The rows of a partition, made anew whenever they are sliced."""
 
     def __init__(self, run: TrainedEmbedding, node_type: str, part: int) -> None:
         self._run, self._node_type, self._part = run, node_type, part

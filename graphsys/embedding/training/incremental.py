@@ -79,14 +79,7 @@ def read_new_edges(
 
 
 class KnownEdges:
-    """Looks up edges in an earlier graph.
-
-    Args:
-        graph: The graph now.
-        edge_type: The edge type now.
-        split: The split.
-        old: The earlier graph.
-    """
+    """Looks up edges in an earlier graph."""
 
     def __init__(
         self, graph: GraphReader, edge_type: EdgeType, split: str, old: GraphReader

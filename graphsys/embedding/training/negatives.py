@@ -55,12 +55,7 @@ class PartTables:
 
 
 class Negatives:
-    """Draws for a run: its pools, and tables for the partitions in memory.
-
-    Args:
-        graph: The graph trained on.
-        config: The pools.
-    """
+    """Draws for a run: its pools, and tables for the partitions in memory."""
 
     def __init__(self, graph: GraphReader, config: EmbeddingConfig) -> None:
         self._graph = graph

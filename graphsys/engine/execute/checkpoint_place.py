@@ -30,11 +30,7 @@ _THREADS: Final = 4  # they wait for answers
 
 
 class CheckpointPlace:
-    """A folder that all processes of a run see.
-
-    Args:
-        folder: The folder.
-    """
+    """A folder that all processes of a run see."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

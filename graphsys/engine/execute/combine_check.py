@@ -28,12 +28,7 @@ Message = tuple[Any, ...]
 
 
 class CombineCheck:
-    """Regroups sampled messages of a run between its supersteps.
-
-    Args:
-        executor: The run.
-        seed: Of the draws.
-    """
+    """Regroups sampled messages of a run between its supersteps."""
 
     def __init__(self, executor: Executor, seed: int = 0) -> None:
         self._executor = executor

@@ -23,12 +23,7 @@ from graphsys.engine.united_rows import Direction, IndexBlock
 
 
 class MemoryEstimate:
-    """Bytes that a program takes on a graph; reads sizes, not edges.
-
-    Args:
-        plan: The program.
-        topology: The graph.
-    """
+    """Bytes that a program takes on a graph; reads sizes, not edges."""
 
     def __init__(self, plan: ProgramPlan, topology: Topology) -> None:
         self.plan = plan

@@ -33,11 +33,6 @@ class GraphBatches(MessageGraph):
     A sample has one layer: every relation over all nodes of the graphs, and under
     :func:`membership` of a node type the nodes of each graph.
 
-    Args:
-        graph: An open graph.
-        config: Model and edge types.
-        node_type: That of the graphs.
-
     Raises:
         ConfigError: No node type has a column ``graph_id``, or chosen edges have ends
             without one.

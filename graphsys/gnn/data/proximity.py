@@ -17,9 +17,6 @@ class Proximity:
 
     Hops are 2 where both ends are of one type (they share a partner), else 3 (what somebody
     has who shares something). Directions do not count.
-
-    Args:
-        events: The stream.
     """
 
     def __init__(self, events: EventStream) -> None:

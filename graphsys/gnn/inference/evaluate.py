@@ -41,7 +41,7 @@ def evaluate(
         score; with several classes a node their mean). Numbers of nodes: see
         :meth:`graphsys.gnn.tasks.regression.NodeRegression.measure`. Links: see
         :func:`graphsys.gnn.tasks.link_ranking.rank_pairs`, of model gatne
-        :func:`graphsys.gnn.tasks.edge_metrics.tell_edges`; recommendations:
+        :func:`graphsys.gnn.tasks.multiplex_links.tell_edges`; recommendations:
         :func:`graphsys.gnn.tasks.link_ranking.recommend_pairs`; edges in order of time:
         :func:`graphsys.gnn.tasks.event_ranking.rank_events`.
 

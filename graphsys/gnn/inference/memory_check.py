@@ -12,11 +12,6 @@ _AT_A_TIME = 256
 def require_room(run: OpenedRun, what: str, beside: int = 0) -> None:
     """Check that the rows that a task compares, and their scores, fit the run's budget.
 
-    Args:
-        run: An opened run.
-        what: What is asked.
-        beside: Bytes of the answers.
-
     Raises:
         BudgetError: They do not; the message names an amount that works.
     """

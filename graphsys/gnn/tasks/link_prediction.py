@@ -50,10 +50,6 @@ class LinkPrediction:
     the first, one in the second, as in the paper. Edges of the batch itself are taken out
     of the blocks that the network sees.
 
-    Args:
-        graph: An open graph.
-        config: The settings.
-
     Raises:
         ConfigError: Several edge types to choose from, or no training edges.
         UnknownNameError: An edge type that is not in the graph.

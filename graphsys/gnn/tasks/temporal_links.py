@@ -38,10 +38,6 @@ Ints = npt.NDArray[np.int64]
 class EventPrediction:
     """Events one batch after the other, by a model that takes each in after scoring it.
 
-    Args:
-        graph: An open graph.
-        config: The settings.
-
     Raises:
         ConfigError: Edges without times, or several processes.
         UnknownNameError: An edge type that is not in the graph.

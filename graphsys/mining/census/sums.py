@@ -64,13 +64,7 @@ class SmallCounts(DegreeOrderedGraph, Protocol):
 
 
 class Kernels:
-    """Runs kernels on one graph: threads, chunks of nodes and scratch arrays are shared.
-
-    Args:
-        rows: The graph.
-        team: Threads.
-        progress: Receives a stage for each kernel.
-    """
+    """Runs kernels on one graph: threads, chunks of nodes and scratch arrays are shared."""
 
     def __init__(
         self, rows: DegreeOrderedGraph, team: ThreadTeam, progress: Progress = SILENT

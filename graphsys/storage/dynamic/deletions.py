@@ -184,13 +184,7 @@ class Deletions:
 
 
 class SplitSearch:
-    """Finds edges in the buckets and deltas of one split, by binary search.
-
-    Args:
-        graph: The graph.
-        name: The edge type.
-        split: The split.
-    """
+    """Finds edges in the buckets and deltas of one split, by binary search."""
 
     def __init__(self, graph: GraphReader, name: str, split: str) -> None:
         self._graph, self._name, self._split = graph, name, split

@@ -20,9 +20,6 @@ class DeltaTransaction(Transaction):
     graph before goes on reading what ``graph.json`` listed then. Leaving the ``with`` block
     without :meth:`commit` removes everything written.
 
-    Args:
-        path: The graph's folder.
-
     Attributes:
         manifest: What the graph holds, read under the lock.
         number: Number of the new delta.

@@ -31,9 +31,6 @@ _PIECE = 1 << 22
 class IntegerIds:
     """Collects integer ids, then gives each distinct one a code.
 
-    Args:
-        scratch: Where the stream is kept.
-
     Attributes:
         known: Distinct ids by code, int64 ``[N]``, after :meth:`build`.
         degrees: Appearances in edges by code, uint32 ``[N]``, after :meth:`build`.

@@ -183,10 +183,6 @@ def _entry_of(location: Location, head: bytes) -> tuple[str, str]:
 def open_copy(location: Location, head: bytes) -> Copy:
     """Return the copy of a location's state, made if there is none, and hold it.
 
-    Args:
-        location: The folder.
-        head: Its graph.json or run.json.
-
     Raises:
         ConfigError: there is no cache that this user can write.
         StorageFullError: its disk is full.

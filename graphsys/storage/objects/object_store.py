@@ -100,11 +100,7 @@ def _without_user(url: str) -> str:
 
 
 class ObjectStore:
-    """The objects of a location; names are relative to it.
-
-    Args:
-        location: The folder.
-    """
+    """The objects of a location; names are relative to it."""
 
     def __init__(self, location: Location) -> None:
         self.location = location
@@ -255,11 +251,7 @@ class ObjectStore:
 
 
 class ObjectFile(io.RawIOBase):
-    """An object that is read in pieces.
-
-    Args:
-        source: pyarrow's file.
-    """
+    """An object that is read in pieces."""
 
     def __init__(self, source: Any) -> None:
         super().__init__()

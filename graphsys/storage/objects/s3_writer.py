@@ -42,9 +42,6 @@ _BUSY: Final = ("ConditionalRequestConflict", "409")
 class S3Writer:
     """A bucket, for a writer.
 
-    Args:
-        location: The folder to write.
-
     Raises:
         ConfigError: the storage has no conditional put that we know.
         MissingDependencyError: boto3 is not installed.

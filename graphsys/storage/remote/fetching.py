@@ -79,12 +79,7 @@ def read_head(location: Location, name: str) -> bytes | None:
 
 
 class LazyFiles:
-    """The files of a graph's copy, fetched when they are first mapped.
-
-    Args:
-        copy: The copy.
-        entries: What graph.json lists.
-    """
+    """The files of a graph's copy, fetched when they are first mapped."""
 
     def __init__(self, copy: Copy, entries: Iterable[FileEntry]) -> None:
         self._copy = copy
@@ -184,9 +179,6 @@ def run_folder(place: Place) -> Path:
 
 def bring_run_anew(folder: Path) -> bool:
     """Have files of a run here again whose copies were damaged; false where none was.
-
-    Args:
-        folder: The run's folder.
 
     Raises:
         CorruptStoreError: One is not what was written on the storage, too.

@@ -37,9 +37,6 @@ def is_hub_folder(path: Path) -> bool:
 def unpacked(path: Path) -> Path:
     """Return the folder of the run that a hub's folder holds; it goes with this process.
 
-    Args:
-        path: The hub's folder.
-
     Raises:
         CorruptStoreError: It is none of ours, or was cut short.
     """

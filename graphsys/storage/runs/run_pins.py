@@ -29,9 +29,6 @@ _HEADS = (RUN_NAME, "config.toml", LOCK_NAME, ".replaces", "training.jsonl")
 class RunPin:
     """Keeps the files of a run's current checkpoint while a reader uses them.
 
-    Args:
-        path: The run's folder.
-
     Raises:
         FileNotFoundError: There is no run.
     """

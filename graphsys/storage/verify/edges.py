@@ -84,12 +84,7 @@ def _relation_codes(relation: pa.Array, edge: EdgeTypeEntry) -> npt.NDArray[Any]
 
 
 class EdgeSums:
-    """Sums of the words of all edges, by the partition whose index row holds them.
-
-    Args:
-        manifest: The manifest.
-        edge: The edge type.
-    """
+    """Sums of the words of all edges, by the partition whose index row holds them."""
 
     def __init__(self, manifest: Manifest, edge: EdgeTypeEntry) -> None:
         self._src = manifest.node_types[edge.src_type].offsets

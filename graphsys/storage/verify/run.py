@@ -33,10 +33,6 @@ _OTHERS = ("checkpoints", "indexes", "tensorboard")  # folders that are no check
 def verify_run(path: Path, progress: Progress = SILENT) -> VerifyReport:
     """Read a whole run and report everything that is wrong with it.
 
-    Args:
-        path: The run's folder.
-        progress: Told of the files checked.
-
     Raises:
         InvalidGraphError: There is no run.
     """

@@ -18,12 +18,7 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 class RowStore:
-    """Rows appended chunk by chunk and, after :meth:`finish`, taken in any order.
-
-    Args:
-        scratch: Whose folder the file goes to.
-        name: For the file's name.
-    """
+    """Rows appended chunk by chunk and, after :meth:`finish`, taken in any order."""
 
     def __init__(self, scratch: Scratch, name: str) -> None:
         self._scratch = scratch

@@ -75,10 +75,6 @@ class Place:
     """Room for one batch on the host, and the same room on the device.
 
     Both are one block of 4-byte words, so that a batch is one copy.
-
-    Args:
-        lengths: Lengths of the arrays by name.
-        device: Torch device.
     """
 
     def __init__(self, lengths: dict[str, int], device: Any) -> None:
@@ -128,11 +124,7 @@ class Place:
 
 
 class BatchSource:
-    """Lays out the batches of a bucket in :data:`DEPTH` places in turn.
-
-    Args:
-        device: Torch device.
-    """
+    """Lays out the batches of a bucket in :data:`DEPTH` places in turn."""
 
     def __init__(self, device: Any) -> None:
         self._device = device
