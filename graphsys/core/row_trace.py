@@ -49,12 +49,14 @@ class RowVisit:
             ``width``.
         width: Values of a neighbor that lie side by side: a row of features. Lanes then
             take entries times columns, one after the other; pulled only.
+        by_entry: Whether a warp takes the values of one entry at a time instead, so that
+            lanes beyond them are idle: a program's vectors.
         part: Which part of a training it is: ``sampling``, ``gather``, ``messages``,
             ``scores`` or ``update``; empty where a run is all of one kind.
         is_exact: Whether ``lengths`` are what the run really visits.
         key: Equal for visits of the same rows to the same lengths, or None.
         reason: Why ``indices`` are not at hand.
-        mapping: Who walked the rows, where a GPU did; else empty.
+        mapping: Who walked the rows, where a GPU did, or alone could; else empty.
         loads: Loads from memory of each row ``[n]``, their places from ``starts`` on, where
             not every entry visited is one; else None.
         has_index_loads: Whether ``indices`` are themselves read from memory; a program that
@@ -74,6 +76,7 @@ class RowVisit:
     loads: Array | None = None
     has_index_loads: bool = True
     width: int = 1
+    by_entry: bool = False
     part: str = ""
 
     @property

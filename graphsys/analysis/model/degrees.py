@@ -91,13 +91,16 @@ class DegreeTotals:
         ]
 
 
-def degrees_of(lengths: Steps, steps: Steps, chosen: str) -> DegreeTotals:
+def degrees_of(
+    lengths: Steps, steps: Steps, chosen: str, entry_width: int = 0
+) -> DegreeTotals:
     """Group the rows of a launch by their lengths.
 
     Args:
         lengths: Entries visited of each row ``[n]``.
         steps: What one lane would step through in each row ``[n]``.
         chosen: The mapping that is called ``auto``.
+        entry_width: Values of an entry, where a warp takes one entry at a time.
 
     Complexity:
         A few passes over the rows.
@@ -111,6 +114,8 @@ def degrees_of(lengths: Steps, steps: Steps, chosen: str) -> DegreeTotals:
     found.entries = _sums(classes, lengths)
     for k, mapping in enumerate((chosen, *SHOWN[1:])):
         held = held_lanes(steps, mapping)
+        if entry_width and mapping == "warp":
+            held = lengths * (-(-entry_width // WARP) * WARP)
         if held is not None:
             found.held[k] = _sums(classes, held)
             found.active[k] = _sums(classes, steps)

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from graphsys.analysis.model.degrees import DegreeTotals, degrees_of
 from graphsys.analysis.model.devices import Gpu
 from graphsys.analysis.model.sectors import LoadRequests, requests_of, sampled_requests
-from graphsys.analysis.model.simt import MAPPINGS, SimtLaunch, place, resident_ctas, walk
+from graphsys.analysis.model.simt import (
+    MAPPINGS,
+    SimtLaunch,
+    place,
+    resident_ctas,
+    walk,
+    walk_by_entry,
+)
 from graphsys.analysis.model.totals import Mapped, MappingTotals
 from graphsys.analysis.model.transfers import PAGE_BYTES
 from graphsys.core.events import count
@@ -186,7 +193,9 @@ class RowModel:
             chosen=chosen,
             sm_most=float(busy.max()),
             sm_mean=float(busy.mean()),
-            degrees=degrees_of(lengths, visit.steps, chosen),
+            degrees=degrees_of(
+                lengths, visit.steps, chosen, visit.width if visit.by_entry else 0
+            ),
             utilization={name: it.walk.utilization for name, it in found.items()},
             steps={name: it.walk.steps for name, it in found.items()},
             active={name: it.walk.active for name, it in found.items()},
@@ -232,7 +241,10 @@ class RowModel:
     def _map(
         self, visit: RowVisit, mapping: str, requests: LoadRequests | None, is_sampled: bool
     ) -> Mapped:
-        walked = walk(visit.steps, mapping, self.shape)
+        if visit.by_entry and mapping == "warp":
+            walked = walk_by_entry(visit.lengths, visit.width, self.shape)
+        else:
+            walked = walk(visit.steps, mapping, self.shape)
         times = walked.cta_times
         return Mapped(
             walk=walked,

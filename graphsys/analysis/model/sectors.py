@@ -14,6 +14,8 @@ from graphsys.kernels.cpu.simt import value_row_sectors as wide
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128
+_AT_A_TIME = 1 << 20
+"""Entries whose places are written out at once."""
 SAMPLED_FROM = 1 << 17
 """Rows from which on a launch is sampled, where sampling was asked for."""
 
@@ -100,7 +102,7 @@ def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, LoadRequests]:
     return {
         "thread": _by_groups(visit, lengths, everyone, 1),
         "sub-warp": _by_groups(visit, lengths, everyone, SUB_WARP_LANES),
-        "warp": by_warp,
+        "warp": _by_entry(visit, lengths) if visit.by_entry else by_warp,
         "block": by_warp,
         "twc": longer + _by_groups(visit, lengths, small, 1),
         "edge": _by_edges(visit, lengths),
@@ -174,6 +176,22 @@ def _by_groups(
         tallies,
     )
     return _requests(visit, tallies, has_atomics=visit.kind == "push")
+
+
+def _by_entry(visit: RowVisit, lengths: npt.NDArray[np.int64]) -> LoadRequests:
+    """Count the requests of warps that take one entry at a time: each a row of its own."""
+    assert visit.starts is not None  # requests_of() checked
+    ends = np.cumsum(lengths)
+    first = np.asarray(visit.starts, dtype=np.int64) - (ends - lengths)
+    found = _by_groups(visit, lengths, np.zeros(0, dtype=np.int64), WARP)
+    num_entries = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, num_entries, _AT_A_TIME):
+        entries = np.arange(begin, min(begin + _AT_A_TIME, num_entries))
+        starts = first[np.searchsorted(ends, entries, side="right")] + entries
+        ones = np.ones(len(entries), dtype=np.int64)
+        alone = replace(visit, lengths=ones, starts=starts, key=None)
+        found += _by_groups(alone, ones, np.arange(len(entries)), WARP)
+    return found
 
 
 def _by_edges(visit: RowVisit, lengths: npt.NDArray[np.int64]) -> LoadRequests:

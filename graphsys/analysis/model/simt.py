@@ -190,6 +190,25 @@ def walk(lengths: Lengths, mapping: str, shape: SimtLaunch = SimtLaunch()) -> Wa
     return _WALKS[mapping](lengths, _Pass(shape))
 
 
+def walk_by_entry(lengths: Lengths, width: int, shape: SimtLaunch = SimtLaunch()) -> Walk:
+    """Model warps that walk a row each, one entry after the other, lanes over its values.
+
+    Args:
+        lengths: Entries visited of each row, as :func:`walk` takes them.
+        width: Values of an entry; lanes beyond the last are idle.
+        shape: How it is launched.
+    """
+    rounded = -(-width // WARP) * WARP
+    lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+    found = walk(lengths * rounded, "warp", shape)
+    idle, entries = rounded - width, int(lengths.sum())
+    found.histogram[WARP] -= entries
+    found.histogram[WARP - idle] += entries
+    found.active -= entries * idle
+    found.intra += entries * idle
+    return found
+
+
 def _by_lanes(lanes: int) -> Callable[[Lengths, _Pass], Walk]:
     def model(lengths: Lengths, work: _Pass) -> Walk:
         work.by_groups(lengths, lanes)

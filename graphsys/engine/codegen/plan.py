@@ -120,6 +120,12 @@ class ProgramPlan:
         """Length of the program's vectors; 0 where it has none."""
         return self.spec.num_components
 
+    def visited_by(self, phase: PhasePlan) -> str:
+        """Return who alone can visit rows on a device; empty where several can."""
+        if not self.num_components:
+            return ""
+        return "block" if phase.kind == "mode" else "warp"
+
     def components_of(self, name: str) -> int:
         """Return the length of a state that is a vector; 0 for a number, or a column."""
         state = self.spec.states.get(name)

@@ -21,25 +21,27 @@ class Mappings:
         self._launcher = launcher
         self._strategy = "auto" if strategy == "fused" else strategy
         self._chosen: dict[Any, str] = {}
-        self._has_vectors = launcher.arrays.plan.num_components > 0
 
     @property
     def of_nodes(self) -> str:
         """Who visits a node in kernels that walk no rows."""
-        return "warp" if self._has_vectors else "thread"
+        has_vectors = self._launcher.arrays.plan.num_components > 0
+        return "warp" if has_vectors else "thread"
 
     def dense(self, phase: PhasePlan) -> str:
         """Return who visits all rows."""
-        if self._has_vectors:
-            return "block" if phase.kind == "mode" else "warp"
+        alone = self._launcher.arrays.plan.visited_by(phase)
+        if alone:
+            return alone
         if phase.number not in self._chosen:
             self._chosen[phase.number] = self._choose_dense(phase)
         return self._chosen[phase.number]
 
     def sparse(self, phase: PhasePlan) -> str:
         """Return who visits the rows of a list, whose degrees the host does not know."""
-        if self._has_vectors:
-            return "warp"
+        alone = self._launcher.arrays.plan.visited_by(phase)
+        if alone:
+            return alone
         wanted = self._strategy
         if wanted == "edge":
             is_delta = self._launcher.arrays.plan.spec.delta

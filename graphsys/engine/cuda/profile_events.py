@@ -65,6 +65,8 @@ def _visit(
         starts=starts if is_held else None,
         indices=indices,
         value_bytes=min(phase.message_dtypes[0].itemsize, 8),
+        width=max(phase.num_components, 1),
+        by_entry=phase.num_components > 0,
         # what a device leaves out of its rows is known to the device alone
         is_exact=not (drops or early or launcher.arrays.plan.spec.delta),
         key=None,

@@ -78,6 +78,9 @@ class _VisitedRows:
             starts=self._starts() if is_held else None,
             indices=self.indices if is_held else None,
             value_bytes=min(phase.message_dtypes[0].itemsize, 8),
+            width=max(phase.num_components, 1),
+            by_entry=phase.num_components > 0,
+            mapping=launcher.arrays.plan.visited_by(phase),
             # a sender without a message does not enter its row, which nobody counts
             is_exact=not (is_push and (drops or launcher.arrays.plan.spec.delta)),
             key=key if is_held and not early and launch.nodes is None else None,
