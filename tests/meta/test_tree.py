@@ -129,7 +129,6 @@ ALONE = {
         "graphsys.partitioners.range",
     },
     "Triton, loaded where there is a device": {"graphsys.kernels.cuda.gnn.features"},
-    "a kernel of profiles apart from those of runs": {"graphsys.engine.codegen.early_exit"},
     "the page's pictures are kept by its files": {"graphsys.analysis.page.copies"},
 }
 """Modules of :data:`SMALL` lines at most that only one other imports, by the reason."""
