@@ -1,10 +1,14 @@
 """One message, what it advises, and how that is done."""
 
+import ast
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.advice.messages import is_told
+from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
 REMEDY = re.compile(
@@ -51,12 +55,73 @@ class Case:
         return [it.strip() for it in REMEDY.findall(self.advice)]
 
 
+def advised(said: str, told_in: str, advice: str) -> re.Match[str]:
+    """Return what a message advises, for the caller to follow.
+
+    Calls of this function, wherever they are in the tests, are what ``tests/meta`` counts as
+    followed: ``told_in`` and ``advice`` are written where it is called, or are constants of
+    that module.
+
+    Args:
+        said: What was printed or raised.
+        told_in: Our file that has the message.
+        advice: What the message says, a regular expression with a group of what is to be
+            done; remedies in it are those that are followed.
+    """
+    said = " ".join(said.split())
+    found = re.search(advice, said)
+    assert found is not None, said
+    source = (ROOT / told_in).read_text()
+    for remedy in REMEDY.findall(advice):
+        assert is_told(said, remedy, source), f"{told_in} says no {remedy}"
+    return found
+
+
 def followed() -> set[tuple[str, str]]:
-    """Return each file of ours with each remedy that a test of this folder follows."""
+    """Return each file of ours with each remedy that a test follows.
+
+    Of this folder these are the cases and what stands in ``FOLLOWED``; anywhere, what
+    :func:`advised` returns, where the test does something with it.
+    """
     found: set[tuple[str, str]] = set()
     for path in sorted(HERE.glob("test_*.py")):
         module = importlib.import_module(f"tests.advice.{path.stem}")
         cases = getattr(module, "CASES", {}).values()
         found |= {(case.told_in, it) for case in cases for it in case.remedies}
         found |= set(getattr(module, "FOLLOWED", ()))
+    for path in sorted(HERE.parent.rglob("test_*.py")):
+        if "advised(" in (text := path.read_text()):
+            found |= set(taken_up(ast.parse(text)))
     return found
+
+
+def taken_up(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield files and remedies of calls of :func:`advised` whose result is used."""
+    known = {
+        name.id: text
+        for node in module.body
+        if isinstance(node, ast.Assign) and (text := _text(node.value, {})) is not None
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
+    unused = {id(it.value) for it in ast.walk(module) if isinstance(it, ast.Expr)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "advised":
+            told_in, advice = (_text(it, known) for it in node.args[1:3])
+            assert told_in is not None, f"line {node.lineno}: a file's name is expected"
+            assert advice is not None, f"line {node.lineno}: a pattern is expected"
+            if id(node) not in unused:
+                yield from ((told_in, it.strip()) for it in REMEDY.findall(advice))
+
+
+def _text(node: ast.expr, known: Mapping[str, str]) -> str | None:
+    """Return a constant text; of one with values in it, what stands between them."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        words = [it.value for it in node.values if isinstance(it, ast.Constant)]
+        return "".join(str(it) for it in words)
+    return None

@@ -54,7 +54,8 @@ def is_told(said: str, remedy: str, source: str) -> bool:
         remedy: What is looked for.
         source: The file's content.
     """
+    line = f"{said} "  # a text may end in a line break
     return any(
-        remedy in text and len(text) >= SHORTEST and pattern.search(said)
+        remedy in text and len(text) >= SHORTEST and pattern.search(line)
         for text, pattern in texts(ast.parse(source))
     )

@@ -179,7 +179,7 @@ def writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
                     with contextlib.suppress(OSError):
                         drop_staged(out)
                 raise
-            if (out / RUN_NAME).exists():
+            if (path / RUN_NAME).exists():  # ``out`` may have been removed meanwhile
                 replace_run(path, out)
 
 
