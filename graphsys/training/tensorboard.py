@@ -11,6 +11,22 @@ from graphsys.training.number_tally import NUMBERS
 FOLDER = "tensorboard"
 
 
+def find_writer() -> Any:
+    """Return the class that writes; before anything of a run is written.
+
+    Raises:
+        MissingDependencyError: TensorBoard is not installed.
+    """
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as err:
+        raise MissingDependencyError(
+            "tensorboard = true needs the package tensorboard, which is not installed; "
+            "pip install 'graphsys[tensorboard]'"
+        ) from err
+    return SummaryWriter
+
+
 class TensorBoard(Callback):
     """Writes curves and distributions epoch by epoch.
 
@@ -23,14 +39,7 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, path: Path, epoch: int) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as err:
-            raise MissingDependencyError(
-                "tensorboard = true needs the package tensorboard, which is not installed; "
-                "pip install 'graphsys[tensorboard]'"
-            ) from err
-        self._writer: Any = SummaryWriter(str(path / FOLDER), purge_step=epoch + 1)
+        self._writer: Any = find_writer()(str(path / FOLDER), purge_step=epoch + 1)
 
     def on_evaluation(self, training: Training, metrics: Mapping[str, Any]) -> None:
         """Write what an evaluation found."""

@@ -58,9 +58,9 @@ class Case:
 def advised(said: str, told_in: str, advice: str) -> re.Match[str]:
     """Return what a message advises, for the caller to follow.
 
-    Calls of this function, wherever they are in the tests, are what ``tests/meta`` counts as
-    followed: ``told_in`` and ``advice`` are written where it is called, or are constants of
-    that module.
+    Calls of this function, wherever they are in the tests, are what ``tests/meta`` counts
+    as followed: ``told_in`` and ``advice`` are written where it is called, or are constants
+    of that module.
 
     Args:
         said: What was printed or raised.

@@ -116,9 +116,7 @@ CASES = {
         "workers share the nodes of layers; leave out --cluster",
         "predict whole -o p.csv --json",
         uses=("parted",),
-        before=(
-            f"train gnn parted -o whole {FEW} --set model=gcn --set batch_size=0",
-        ),
+        before=(f"train gnn parted -o whole {FEW} --set model=gcn --set batch_size=0",),
     ),
     "a device of embeddings": of_training(
         "embedding",

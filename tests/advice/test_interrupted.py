@@ -54,8 +54,8 @@ def interrupted(graph: Path, command: Command) -> Interrupted:
 
     def do(line: str) -> str:
         is_gnn = "train gnn" in line
-        where = (GnnTrainer, "end_epoch") if is_gnn else (EmbeddingRunState, "end_epoch")
-        with ctrl_c(*where, 2):
+        owner = GnnTrainer if is_gnn else EmbeddingRunState
+        with ctrl_c(owner, "end_epoch", 2):
             done = command(line)
         assert done.code == 130, done.said
         return done.said
@@ -91,7 +91,9 @@ def test_a_search_goes_on_as_it_says(graph: Path, command: Command) -> None:
         done = command("tune ring -o search --config search.toml --trials 2")
     assert done.code == 130, done.said
     line = advised(
-        done.said, "graphsys/cli/tune.py", r"go on with (graphsys tune ring -o search --resume)"
+        done.said,
+        "graphsys/cli/tune.py",
+        r"go on with (graphsys tune ring -o search --resume)",
     )
     assert json.loads(command(f"{line[1]} --trials 2 --json").out)["trials"] == 2
 
@@ -119,7 +121,9 @@ def test_a_run_that_was_to_replace_another_is_gone_on_with(
     interrupted(again)
     note = (place / ".run.graphsys-next" / ".replaces").read_text()
     shutil.copytree(place, place.with_name("other"))
-    line = advised(note, REPLACING, r"Go on with `(graphsys train) \.\.\. (-o run --resume)`")
+    line = advised(
+        note, REPLACING, r"Go on with `(graphsys train) \.\.\. (-o run --resume)`"
+    )
     done = command(f"{line[1]} embedding g {line[2]} --json")
     assert (done.code, epochs(done.out)) == (0, 3)
 

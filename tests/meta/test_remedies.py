@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.advice.case import REMEDY, followed
+from tests.advice.case import REMEDY, followed, taken_up
 from tests.advice.messages import texts
 from tests.conftest import ROOT
 
@@ -33,6 +33,16 @@ def test_the_list_has_nothing_that_is_gone_or_followed() -> None:
 
 def test_what_is_followed_is_named_by_a_message() -> None:
     assert sorted(FOLLOWED - inventory()) == []
+
+
+def test_a_call_counts_where_the_test_does_something_with_it() -> None:
+    module = ast.parse(
+        'HERE = "a.py"\n'
+        'advised(said, HERE, "go on with --resume")\n'
+        'found = advised(said, HERE, f"see (graphsys {verb}); --set {key}")\n'
+        'run(advised(said, "b.py", "pass (--overwrite)")[1])\n'
+    )
+    assert list(taken_up(module)) == [("a.py", "--set"), ("b.py", "--overwrite")]
 
 
 def inventory() -> set[tuple[str, str]]:

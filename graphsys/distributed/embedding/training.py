@@ -46,6 +46,7 @@ from graphsys.storage.runs.run_folder import writing
 from graphsys.training.callbacks import Callback
 from graphsys.training.checkpoint import require_disk
 from graphsys.training.report import report_of
+from graphsys.training.tensorboard import find_writer
 
 _MOST_SERVERS = 64
 
@@ -115,6 +116,8 @@ def train_embedding(
         workers = min(max(cluster.local_workers, 1), most)
         return ClusterTrainReport(**vars(plan), workers=workers)
     runs.require_free(out, resume=resume, overwrite=overwrite)
+    if config.tensorboard:
+        find_writer()
     with connected(cluster) as available:
         workers = _num_workers(available, most, config)
         is_local = cluster.local_workers > 0

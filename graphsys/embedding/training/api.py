@@ -110,6 +110,10 @@ def train(
     context = open_context(graph, config, out)
     if not dry_run:
         runs.require_free(out, resume=resume, overwrite=overwrite)
+        if config.tensorboard:
+            from graphsys.training.tensorboard import find_writer  # torch
+
+            find_writer()
     started = last_checkpoint(out, resume)
     source = source_of(graph, config, context.model, started)
     return_large_blocks()

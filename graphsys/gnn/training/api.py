@@ -52,6 +52,7 @@ from graphsys.storage.runs import run_folder
 from graphsys.training import checkpoint
 from graphsys.training.callbacks import Callback
 from graphsys.training.report import TrainReport, report_of
+from graphsys.training.tensorboard import find_writer
 
 _METER_S = 0.1  # seconds between looks at the memory
 _PLANNED = ("planned_memory_bytes", "planned_memory_split", "recomputed_layers")
@@ -129,6 +130,8 @@ def train(
             )
         if not dry_run and not process_group.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
+            if config.tensorboard:
+                find_writer()
         if budget is not None and transfer is None and not _may_have_few(config):
             _require_tables(graph, config, budget)
         has_few_rows = budget is not None and transfer is None and _may_have_few(config)
