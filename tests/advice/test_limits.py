@@ -1,0 +1,168 @@
+"""What is advised at the limits of a budget, a machine or a store leads somewhere right."""
+
+import json
+import random
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.gnn.training.step import Stepper
+from graphsys.planning import rates
+from graphsys.storage.dynamic import new_nodes
+from tests.advice.case import Case, advised
+from tests.advice.conftest import Command, Follow
+
+PAIRS, SPREAD = 200_000, 50_000
+"""Edges of graphs that need more than the least budget leaves for what is kept."""
+CASES = {
+    "rows of appended edges": Case(
+        before=("ingest twice.txt -o g --partitions 2", "append g twice.txt"),
+        command="$ GRAPHSYS run pagerank g --explain >&2",
+        told_in="graphsys/engine/united_rows.py",
+        advice=r"edges were appended \(`(graphsys compact)` merges their files\)",
+        then=("{0} g", "$ GRAPHSYS run pagerank g --explain >&2"),
+        code=0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_advised_at_a_limit_leads_somewhere_right(
+    name: str, follow: Follow
+) -> None:
+    follow(CASES[name])
+
+
+def test_files_that_are_open(folder: Path, command: Command) -> None:
+    (folder / "a.txt").write_text("1 2\n2 3\n")
+    assert command("ingest a.txt -o g").code == 0
+    limits = (command(f"$ ulimit -n {number}; GRAPHSYS verify g") for number in range(4, 9))
+    refused = next(it for it in limits if "error: too many" in it.said)
+    advice = advised(
+        refused.said, "graphsys/cli/main.py", r"allow more with `(ulimit -n 1024)`$"
+    )
+    info = command(f"$ {advice[1]}; GRAPHSYS info g --json")
+    assert json.loads(info.out)["num_edges"] == 2
+
+
+def least(command: Command, line: str) -> str:
+    """Return the least ``--memory`` with which an ingest begins, as it says itself."""
+    found = re.search(r"give (--memory \w+)", command(f"{line} --memory 9MB").said)
+    assert found is not None
+    return found[1]
+
+
+def more(memory: str, found: re.Match[str]) -> str:
+    """Return a budget that is larger by what was lacking."""
+    needed, left = (float(found[k]) * 1.048576 for k in ("needed", "left"))
+    return f"{int(memory.split()[1][:-2]) + int(needed - left) + 3}MB"
+
+
+def test_an_order_that_needs_the_graph_in_memory(folder: Path, command: Command) -> None:
+    pairs = (f"{2 * n} {2 * n + 1}\n" for n in range(PAIRS))
+    (folder / "pairs.txt").write_text("".join(pairs))
+    line = "$ GRAPHSYS ingest pairs.txt -o g --json"
+    memory = least(command, line)
+    refused = command(f"{line} --order rabbit {memory}")
+    assert refused.code == 2, refused.said
+    advice = advised(
+        refused.said,
+        "graphsys/storage/ingest/orders.py",
+        r"about (?P<needed>\S+) MiB .* the budget is (?P<left>\S+) MiB; "
+        r"raise (--memory) or take (--order degree)$",
+    )
+    degree = command(f"{line} {advice[4]} {memory}")
+    assert json.loads(degree.out)["num_edges"] == PAIRS
+    rabbit = f"--order rabbit --overwrite {advice[3]} {more(memory, advice)}"
+    assert json.loads(command(f"{line} {rabbit}").out)["num_edges"] == PAIRS
+
+
+def test_a_partitioner_that_needs_the_graph_in_memory(
+    folder: Path, command: Command
+) -> None:
+    pytest.importorskip("pymetis")
+    draws = random.Random(1)
+    ends = [[draws.randrange(SPREAD) for _ in range(2)] for _ in range(2 * SPREAD)]
+    (folder / "drawn.txt").write_text("".join(f"{a} {b}\n" for a, b in ends))
+    line = "$ GRAPHSYS ingest drawn.txt -o g --partitions 2 --json"
+    memory = least(command, line)
+    refused = command(f"{line} --partitioner metis {memory}")
+    assert refused.code == 2, refused.said
+    advice = advised(
+        refused.said,
+        "graphsys/storage/ingest/node_stream.py",
+        r"about (?P<needed>\S+) MiB .* the budget is (?P<left>\S+) MiB; "
+        r"raise (--memory) or take (--partitioner reldg)$",
+    )
+    reldg = command(f"{line} {advice[4]} {memory}")
+    assert json.loads(reldg.out)["num_edges"] == 2 * SPREAD
+    metis = f"--partitioner metis --overwrite {advice[3]} {more(memory, advice)}"
+    assert json.loads(command(f"{line} {metis}").out)["num_edges"] == 2 * SPREAD
+
+
+def test_a_batch_that_does_not_fit(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"{n},{n % 2},train\n" for n in range(150))
+    (folder / "n.csv").write_text(f"id,label,split\n{rows}")
+    pairs = "".join(f"{n},{(n + 1) % 150}\n" for n in range(150))
+    (folder / "e.csv").write_text(f"src,dst\n{pairs}")
+    assert command("ingest --nodes user=n.csv --edges user,t,user=e.csv -o g").code == 0
+    train = Stepper.train
+
+    def small(self: Stepper, epoch: int, batch: Any, num_batches: int) -> Any:
+        if sum(len(x) for x in batch.x.values()) > 60:
+            raise MemoryError
+        return train(self, epoch, batch, num_batches)
+
+    monkeypatch.setattr(Stepper, "train", small)
+    words = "train gnn g -o run --set epochs=1 --set dim=4"
+    settings = ""
+    for _ in range(12):  # each refusal halves it
+        done = command(f"{words}{settings} --overwrite")
+        if not done.code:
+            break
+        advice = advised(
+            done.said, "graphsys/gnn/training/out_of_memory.py", r"try (--set \w+=\d+), or"
+        )
+        settings = f" {advice[1]}"
+    assert done.code == 0
+    assert "batch_size" in settings
+
+
+def test_a_store_of_the_most_partitions(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_nodes, "MAX_PARTITIONS", 2)
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"{number} {number + 1}\n")
+    assert command("ingest 0.txt -o g").code == 0
+    assert command("append g 1.txt").code == 0
+    refused = command("append g 2.txt")
+    assert refused.code == 2
+    advice = advised(
+        refused.said,
+        "graphsys/storage/dynamic/new_nodes.py",
+        "the most that there can be; run `(graphsys compact) (g)` first",
+    )
+    assert command(f"{advice[1]} {advice[2]}").code == 0
+    assert command("append g 2.txt").code == 0
+    assert json.loads(command("info g --json").out)["num_nodes"] == 4
+
+
+def test_a_machine_that_cannot_be_measured(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(rates.sys, "executable", "/bin/false")
+        refused = command("plan --nodes 10 --edges 20 --calibrate")
+    assert refused.code == 2
+    advice = advised(
+        refused.said,
+        "graphsys/planning/rates.py",
+        "expected rates; see `(graphsys doctor)`",
+    )
+    assert f"Python {sys.version_info[0]}." in command(advice[1]).out
