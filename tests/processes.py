@@ -63,13 +63,16 @@ def is_running(pid: int) -> bool:
 
 @contextlib.contextmanager
 def running_cluster(
-    monkeypatch: pytest.MonkeyPatch, programs: Path = Path(sys.executable).parent
+    monkeypatch: pytest.MonkeyPatch,
+    programs: Path = Path(sys.executable).parent,
+    start: str = "start --head",
 ) -> Iterator[str]:
     """Have a cluster of two processors, as users start one; its environment is ours.
 
     Args:
         monkeypatch: Sets the token that the cluster asks for.
         programs: The folder of Ray's command.
+        start: What the command is given to have a cluster.
     """
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
@@ -79,8 +82,7 @@ def running_cluster(
     head = subprocess.Popen(
         [
             programs / "ray",
-            "start",
-            "--head",
+            *start.split(),
             "--block",
             "--num-cpus=2",
             f"--port={port}",

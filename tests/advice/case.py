@@ -97,14 +97,13 @@ def followed() -> set[tuple[str, str]]:
 
 def taken_up(module: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield files and remedies of calls of :func:`advised` whose result is used."""
-    known = {
-        name.id: text
-        for node in module.body
-        if isinstance(node, ast.Assign) and (text := _text(node.value, {})) is not None
-        for target in node.targets
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name)
-    }
+    known: dict[str, str] = {}
+    for made in module.body:
+        if isinstance(made, ast.Assign):
+            pairs = zip(_parts(made.targets[0]), _parts(made.value), strict=False)
+            for name, value in pairs:
+                if isinstance(name, ast.Name) and (text := _text(value, {})) is not None:
+                    known[name.id] = text
     unused = {id(it.value) for it in ast.walk(module) if isinstance(it, ast.Expr)}
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "advised":
@@ -113,6 +112,10 @@ def taken_up(module: ast.Module) -> Iterator[tuple[str, str]]:
             assert advice is not None, f"line {node.lineno}: a pattern is expected"
             if id(node) not in unused:
                 yield from ((told_in, it.strip()) for it in REMEDY.findall(advice))
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _text(node: ast.expr, known: Mapping[str, str]) -> str | None:

@@ -42,7 +42,7 @@ def texts(tree: ast.Module) -> Iterator[tuple[str, re.Pattern[str]]]:
 
 def _filled(word: str) -> str:
     """Return the pattern of a part of a text: for ``{names}`` stands anything."""
-    parts = re.split(r"\0|\{\w+\}", " ".join(word.split("\n")))
+    parts = re.split(r"\0|\{\w+\}", re.sub(r" *\n\s*", " ", word))
     return ".*?".join(map(re.escape, parts))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from graphsys.gnn.training.step import Stepper
-from graphsys.planning import rates
 from graphsys.storage.dynamic import new_nodes
 from tests.advice.case import Case, advised
 from tests.advice.conftest import Command, Follow
@@ -157,7 +156,7 @@ def test_a_machine_that_cannot_be_measured(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(rates.sys, "executable", "/bin/false")
+        patch.setattr("graphsys.planning.rates.sys.executable", "/bin/false")
         refused = command("plan --nodes 10 --edges 20 --calibrate")
     assert refused.code == 2
     advice = advised(

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+import graphsys as gs
+from graphsys.core.errors import ConfigError
+from tests.advice.case import advised
 from tests.advice.conftest import Command
+from tests.conftest import ROOT
 
 HELP = "graphsys/cli/help_pages/algorithms.py"
 SETTINGS = "graphsys/training/settings.py"
@@ -131,3 +135,36 @@ def test_relations_that_are_not_shown_are_in_the_json(
     assert more is not None, shown.said
     names = set(re.findall(r'"(r\d+)"', command(f"evaluate run {more[2]}").out))
     assert len(names) == len(set(re.findall(r"\br\d+\b", shown.out))) + int(more[1])
+
+
+def test_a_plan_names_patterns_that_are_counted(graph: Path, command: Command) -> None:
+    plan = command("plan --nodes 100 --edges 200")
+    row = advised(
+        plan.out, "graphsys/planning/verbs.py", r"(mine) (--pattern triangle) \d\S* "
+    )
+    again = advised(plan.out, "graphsys/planning/probes.py", r"(mine --pattern triangle) ")
+    assert again[1] == f"{row[1]} {row[2]}"
+    assert command(f"{row[1]} g {row[2]} --json").code == 0
+
+
+def test_the_page_of_settings_names_what_prints_them(command: Command) -> None:
+    page = (ROOT / "graphsys" / "gnn" / "SETTINGS.md").read_text()
+    line = advised(
+        page,
+        "graphsys/training/settings.py",
+        r"(--settings)` prints them as a TOML",
+    )
+    assert "give it to --config FILE" in command(f"train gnn {line[1]}").out
+
+
+def test_a_network_that_is_not_there_is_trained(graph: Path, command: Command) -> None:
+    with pytest.raises(ConfigError) as missing:
+        gs.gnn.open_run("run")
+    line = advised(
+        str(missing.value),
+        "graphsys/gnn/run.py",
+        r"with `(graphsys train gnn) GRAPH -o RUN`",
+    )
+    words = "--set task=link_prediction --set epochs=1 --set dim=4"
+    assert command(f"{line[1]} g -o run {words}").code == 0
+    assert gs.gnn.open_run("run").state.epoch == 1

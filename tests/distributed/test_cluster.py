@@ -30,6 +30,7 @@ from graphsys.distributed.worker import NearPeer, Worker, run_until_done
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
 from graphsys.engine.program_run import prepare_program
+from tests.advice.case import advised
 from tests.conftest import Run
 from tests.processes import descendants, is_running, running_cluster, wait_for
 from tests.stores import edge_chunk, make_store
@@ -268,7 +269,11 @@ def test_doctor_asks_every_node(run_cli: Run) -> None:
 def test_a_running_cluster_is_connected_to_and_left_as_it_is(
     store: Path, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running_cluster(monkeypatch) as address:
+    missing = run_cli("run", "wcc", store, "--cluster", "127.0.0.1:1").stderr
+    start = advised(
+        missing, "graphsys/distributed/cluster.py", r"start one by `ray (start --head)` and"
+    )
+    with running_cluster(monkeypatch, start=start[1]) as address:
         for name in ("wcc", "pagerank"):  # the second finds it as the first did
             out = tmp_path / f"{name}.parquet"
             done = run_cli("run", name, store, "-o", out, "--json", "--cluster", address)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from graphsys import embedding
+from graphsys.cli.main import main
 from graphsys.core.errors import (
     ClusterError,
     ConfigError,
@@ -29,6 +30,7 @@ from graphsys.embedding.training_log import read_log
 from graphsys.embedding.type_configs import NodeTypeConfig
 from graphsys.storage.transaction import disk_errors
 from graphsys.storage.verify.run import verify_run
+from tests.advice.case import advised
 from tests.clusters import NearCrew, near_crew
 from tests.distributed.test_train_embedding import NUM_EDGES, ring
 from tests.stores import edge_chunk, make_store
@@ -315,12 +317,18 @@ def test_a_full_disk_leaves_a_checkpoint_to_go_on_from(
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, full)
-        with pytest.raises(StorageFullError, match=r"left.*is whole: go on with --resume$"):
+        with pytest.raises(StorageFullError, match=r"left.*is whole") as refused:
             train_embedding(graph, config, run, cluster=TWO)
     assert (read_state(run).epoch, read_state(run).unit) > (0, 0)
     check_files(run, read_state(run))
-    report = train_embedding(graph, None, run, cluster=TWO, resume=True)
-    assert report.epochs == 3
+    goes_on = advised(
+        str(refused.value),
+        "graphsys/training/checkpoint.py",
+        r"is whole: go on with (--resume)$",
+    )
+    words = ["train", "embedding", graph, "-o", run, "--cluster", "local:2", goes_on[1]]
+    assert main([str(it) for it in words]) == 0
+    assert read_state(run).epoch == 3
     assert read_state(run).num_edges == 3 * NUM_EDGES
     assert verify_run(run).ok
 

@@ -15,6 +15,7 @@ FOLLOWED = followed()
 NO_ADVICE = re.compile(
     r"(?:goe?s? with|got|without|needs?) --[a-z-]+(?=[ ;,:]|$)"
     r"|--[a-z-]+ (?=keeps all|gives a number)|a graphsys command|this graphsys reads"
+    r"|graphsys has no such setting|a run of graphsys is expected"
 )
 """What a message says of options that do not go together, or are there."""
 

@@ -58,7 +58,7 @@ def export_pbg(
     for name in (spec.name for m in opened.model for spec in m.specs if spec.is_custom):
         raise ConfigError(
             f"operator {name!r} is of another package; files of PyTorch-BigGraph have no "
-            "place for it, export with `graphsys export`"
+            "place for it; leave out --relation-types"
         )
     require_writable(*targets, overwrite=overwrite)
     types = opened.node_types

@@ -147,10 +147,12 @@ class EdgeLog:
             self._has_unit = state.has_unit
         self._require_schema(state.schema or frozenset())
         if state.has_unit and self._has_unit and state.time_unit != self.time_unit:
+            remedy = "which --cluster does not take; leave it out"
+            if not (state.time_unit and self.time_unit):  # nobody brings these to one
+                remedy = "give all as timestamps or all as integers"
             raise InputError(
                 f"column 'time' of {where} is in {state.time_unit or 'no unit'} in some "
-                f"files, and in {self.time_unit or 'no unit'} in others, which --cluster "
-                "does not take; leave it out"
+                f"files, and in {self.time_unit or 'no unit'} in others; {remedy}"
             )
         for split, length in state.splits.items():
             self.splits[split] = self.splits.get(split, 0) + length

@@ -10,6 +10,8 @@ import pytest
 
 from graphsys.core.cuda import device, toolkit
 from graphsys.core.errors import MissingDependencyError
+from tests.advice.case import advised
+from tests.advice.test_packages import brought_by
 
 pathfinder = pytest.importorskip("cuda.pathfinder", reason="numba-cuda is not installed")
 
@@ -75,7 +77,12 @@ def test_a_toolkit_without_device_code_is_none(bare: Path) -> None:
     make_toolkit(bare / "local" / "cuda", libdevice=False)
     with pytest.raises(MissingDependencyError, match=r"looked into .*cuda") as found:
         toolkit.require_compiler()
-    assert "pip install 'graphsys[gpu]', or set CUDA_HOME" in str(found.value)
+    install = advised(
+        str(found.value),
+        "graphsys/core/cuda/toolkit.py",
+        r": (pip install '\S+'), or set CUDA_HOME to the folder",
+    )
+    assert {"cuda-toolkit", "numba-cuda"} <= brought_by(install[1])
     assert "CUDA_HOME" not in os.environ
     assert toolkit.describe_compiler()["reason"] == "libnvvm and libdevice are not found"
 

@@ -16,6 +16,7 @@ from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.training.history import history
 from graphsys.training.hub import export_hub
+from tests.advice.case import advised
 
 Call = Callable[..., tuple[int, str, str]]
 FEW = ("--set", "dim=4", "--set", "epochs=2")
@@ -157,14 +158,27 @@ def test_others_read_the_weights_and_the_card(
     assert str(folder) not in text + json.dumps(config)  # no path of this machine
 
 
-def test_a_card_reproduces_its_run(folder: Path, call: Call, tmp_path: Path) -> None:
-    hub = export_hub(folder / "embedding", tmp_path / "my-model")
-    settings = card_of(hub)[1].split("```toml\n")[1].split("```")[0]
-    (tmp_path / "settings.toml").write_text(settings)
-    words = ("train", "embedding", "facts", "-o", tmp_path / "run")
-    code, _, said = call(*words, "--config", tmp_path / "settings.toml")
+def test_a_card_reproduces_its_run(folder: Path, call: Call) -> None:
+    hub = export_hub(folder / "embedding", folder / "my-model")
+    card = card_of(hub)[1]
+    settings = card.split("```toml\n")[1].split("```")[0]
+    (folder / "settings.toml").write_text(settings)
+    line = advised(
+        card,
+        "graphsys/training/hub.py",
+        r"(graphsys train) (embedding facts -o run) (--config settings.toml) ```",
+    )
+    code, _, said = call(*" ".join(line.groups()).split()[1:])
     assert code == 0, said
-    again = gs.embedding.open_run(tmp_path / "run").config
+    use = advised(
+        card,
+        "graphsys/training/hub.py",
+        r"(graphsys evaluate) (my-model) (graphsys nearest) (my-model) NODE",
+    )
+    for words in (f"{use[1]} {use[2]}", f"{use[3]} {use[4]} n7"):
+        code, _, said = call(*words.split()[1:])
+        assert code == 0, said
+    again = gs.embedding.open_run(folder / "run").config
     assert again == gs.embedding.open_run(folder / "embedding").config
 
 
