@@ -125,7 +125,7 @@ def test_a_batch_that_does_not_fit(
         if not done.code:
             break
         advice = advised(
-            done.said, "graphsys/gnn/training/out_of_memory.py", r"try (--set \w+=\d+), or"
+            done.said, "graphsys/gnn/training/memory_watch.py", r"try (--set \w+=\d+), or"
         )
         settings = f" {advice[1]}"
     assert done.code == 0

@@ -49,6 +49,13 @@ def formula(num_variables: int, num_clauses: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def drawn(num_nodes: int, num_edges: int) -> str:
+    """Return edges between nodes that are drawn."""
+    draws = random.Random(2)
+    ends = [[draws.randrange(num_nodes) for _ in range(2)] for _ in range(num_edges)]
+    return "".join(f"{a} {b}\n" for a, b in ends)
+
+
 HARD = "--param flips=20 --param fraction=1.0 --param seed=1"
 FLIPPING = "--param labels=x=5,y=6"
 DONE = {"converged": True}
@@ -151,6 +158,17 @@ CASES = {
         "did you mean '?(damping)",
         "pagerank g -o p.csv --param {0}=.5",
         told_in="graphsys/engine/parameters.py",
+    ),
+    "scores that rounding moves": of_run(
+        "eigenvector r --param tolerance=0",
+        r"\((--param tolerance=1e-12)\)",
+        "eigenvector r -o p.csv {0}",
+        uses=(),
+        files={"r.txt": drawn(300, 900)},
+        before=("ingest r.txt -o r",),
+        code=0,
+        told_in="graphsys/engine/programs/eigenvector.py",
+        expected=DONE,
     ),
     "labels that flip": of_run(
         f"label_propagation flip {FLIPPING} --max-supersteps 50",

@@ -338,7 +338,9 @@ def test_processes_of_torchrun_share_no_object_store(
         code, _, said = call(*words, "--set", "epochs=1")
     assert code == 2
     line = advised(
-        said, "graphsys/storage/runs/run_target.py", "all of them mount, or by (--cluster)$"
+        said,
+        "graphsys/storage/runs/remote_checkpoint.py",
+        "all of them mount, or by (--cluster)$",
     )
     assert call(*words, "--set", "epochs=1", line[1], FAR[1])[0] == 0
     assert gs.embedding.open_run(bucket.place("run")).state.epoch == 1

@@ -64,6 +64,10 @@ _MOST_WEIGHT = 1e150
 """Of all edges together: a score that is larger overflows when it is squared."""
 
 
+_ROUNDING = 1e-16
+"""A change of scores, per node, that additions may make for ever."""
+
+
 class Eigenvector(gs.VertexProgram):
     """Scores of Euclidean norm 1, none negative.
 
@@ -102,6 +106,15 @@ class Eigenvector(gs.VertexProgram):
 
     phases = (Iterate, Scale)
     start_bytes = CYCLE_BYTES
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        if self.tolerance < _ROUNDING:
+            self.when_cut_short = (  # type: ignore[misc] # which depends on a parameter
+                f"rounding moves scores by more than tolerance = {self.tolerance} at any "
+                "number of supersteps; take one above that, tolerance=1e-12 (--param "
+                "tolerance=1e-12)"
+            )
 
     def start(self, graph: Any) -> None:
         """Refuse a graph without cycles, whose powers come to nothing."""
