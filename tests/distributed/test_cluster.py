@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -292,6 +293,50 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         )
         assert told.stdout.split() == ["{'GRAPHSYS_SAFE_CELLS':", "'1'}"]
+
+
+VECTORS = """
+import graphsys as gs
+import numpy as np
+
+
+class Spread(gs.VertexProgram):
+    place = gs.state("float64", shape=(5,))
+    largest = gs.state("int64")
+    moved = gs.aggregator(gs.maximum)
+    combine, results = gs.mean, ("place", "largest")
+
+    def init(self, node):
+        return gs.random(3, node.id, gs.component), 0
+
+    def message(self, src):
+        return src.place
+
+    def update(self, node, message):
+        return 0.5 * node.place + 0.5 * message, int(np.argmax(message))
+
+    def aggregate(self, before, node):
+        return np.max(abs(node.place - before.place))
+
+    def until(self, totals):
+        return totals["moved"] < 0.05
+"""
+
+
+def test_vectors_on_a_cluster_have_the_bits_of_one_machine(
+    store: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    (tmp_path / "vectors.py").write_text(VECTORS)
+    program = f"{tmp_path}/vectors.py:Spread"
+    tables = []
+    for name, options in {"one": [], "two": ["--cluster", "local:2"]}.items():
+        out = tmp_path / f"{name}.parquet"
+        done = run_cli("run", program, store, "-o", out, *options)
+        assert done.returncode == 0, done.stderr
+        tables.append(pq.read_table(out).sort_by("id"))
+    assert tables[0].column("place").type == pa.list_(pa.float64(), 5)
+    assert len(set(map(str, tables[0].column("place").to_pylist()))) > 400
+    assert tables[1].equals(tables[0])
 
 
 class Kept(gs.VertexProgram):
