@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.events import observing_seconds
+from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import IN_NOTEBOOKS, Progress, collected_figures
 from graphsys.core.threads import num_cores
 from graphsys.engine.execute.budget import (
@@ -161,6 +162,8 @@ def prepare_native(
     need = needed(
         Facts(topology=topology, options=options, threads=threads, is_stated=is_stated)
     )
+    if resident_bytes() > base:  # counting compiled its kernels
+        base = base_bytes()
     rows = united_bytes(topology, need.rows, in_place=need.in_place, columns=need.columns)
     if need.simple:
         rows += simple_bytes(topology, in_place=True)
