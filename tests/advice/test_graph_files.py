@@ -1,4 +1,4 @@
-"""What exports of graphs advise leads somewhere right."""
+"""What exports of graphs, and files of a word or a graph alone, advise."""
 
 import pytest
 
@@ -9,7 +9,42 @@ CLOCK = """\
 import datetime as d, pyarrow as a, pyarrow.parquet as q
 q.write_table(a.table({"src": [1], "dst": [2], "at": [d.time(1, 2)]}), "clock.parquet")
 """
+HUB = "1 hub 5\n1 hub 6\n2 hub 5\n"
+LONE = """\
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="c" for="graph" attr.name="label" attr.type="int"/>
+<graph edgedefault="directed"><data key="c">1</data>
+<node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>
+"""
+
+
+def of_hub(advice: str, num_nodes: int) -> Case:
+    """Return a case about a word that is second in every line."""
+    return Case(
+        files={"hub.txt": HUB},
+        command="ingest hub.txt -o g",
+        advice=advice,
+        then=("ingest hub.txt -o g {0} --json",),
+        expected={"num_nodes": num_nodes, "num_edges": 3},
+        told_in="datasets/text/dialect.py",
+    )
+
+
 CASES = {
+    "a word that is a relation": of_hub("pass (--format triples) if it is a relation", 4),
+    "a word to leave out": of_hub("(--columns src,_,dst) to leave it out", 4),
+    "a word that is a node": of_hub("(--columns src,dst,weight) if it is a node", 3),
+    "a folder of one graph": Case(
+        files={"fold/a.graphml": LONE},
+        command="ingest fold -o g --format graphs",
+        advice="(fold): a folder with no files of format (graphs); name the files in it",
+        then=(
+            "ingest {0}/a.graphml -o g --format {1}",
+            "ingest {0}/a.graphml -o h --json",
+        ),
+        expected={"num_edges": 1},
+        told_in="datasets/opening.py",
+    ),
     "overwrite an export": Case(
         uses=("g",),
         before=("export g --format csr -o out",),
