@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphsys.core.config import load_toml
+from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
+from graphsys.core.notebook.figures import new_axes
 from graphsys.core.notebook.tables import fields_table
 from graphsys.core.remote.locations import Location, Place, is_remote, shown
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
@@ -19,6 +21,7 @@ from graphsys.storage.runs.run_folder import GNN, read_content
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.axes import Axes
 
 _HELD_OUT = "held_out_loss"
 _LOWER_IS_BETTER = ("loss", "mr", _HELD_OUT)
@@ -70,6 +73,39 @@ class History:
             at = dict(curve)
             columns[name] = pa.array([at.get(it) for it in epochs], pa.float64())
         return pa.table(columns)
+
+    def plot(self, *, axes: "Axes | None" = None) -> "Axes":
+        """Draw the curves over the epochs by matplotlib (extra ``plot``).
+
+        Args:
+            axes: Where to draw the losses; axes of a new figure by default.
+
+        Returns:
+            The axes of the losses; evaluations have an axis of their own on the right. A
+            point marks the best one.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed.
+        """
+        require("matplotlib", extra="plot")
+        left: Any = new_axes(6.0, 3.6) if axes is None else axes
+        right: Any = None
+        for color, (name, curve) in enumerate(self.curves.items()):
+            if not curve:
+                continue
+            if not name.endswith("loss") and right is None:
+                right = left.twinx()
+                right.set_ylabel("evaluation")
+            at = left if name.endswith("loss") else right
+            epochs, values = zip(*curve, strict=True)
+            at.plot(epochs, values, color=f"C{color % 10}", label=name)
+            if (best := self.best) and best["metric"] == name:
+                at.plot([best["epoch"]], [best["value"]], "o", color=f"C{color % 10}")
+        lines = [*left.lines, *(right.lines if right is not None else ())]
+        named = [line for line in lines if not line.get_label().startswith("_")]
+        left.legend(handles=named)
+        left.set(xlabel="epoch", ylabel="loss")
+        return left  # type: ignore[no-any-return]
 
     @property
     def _split(self) -> str:

@@ -4,9 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphsys.core.notebook.tables import fields_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,23 @@ class TrainReport:
     seconds: float
     edges_per_second: float
     metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    def plot(self, *, axes: "Axes | None" = None) -> "Axes":
+        """Draw losses and evaluations over the epochs by matplotlib (extra ``plot``).
+
+        Args:
+            axes: Where to draw; axes of a new figure by default.
+
+        Returns:
+            The axes of the losses; ``axes.figure.savefig("losses.png")`` keeps them.
+
+        Raises:
+            ConfigError: There is no run, as after a dry run.
+            MissingDependencyError: matplotlib is not installed.
+        """
+        from graphsys.training.history import history
+
+        return history(self.run).plot(axes=axes)
 
     def _repr_html_(self) -> str:
         facts = {

@@ -1,5 +1,6 @@
 """What a run says of its training: its curves, what it is, how to go on, its pictures."""
 
+import io
 import json
 import shlex
 import xml.etree.ElementTree as ET
@@ -132,6 +133,39 @@ def test_info_says_what_a_run_is_and_how_to_go_on(
     assert more.returncode == 0, more.stderr
     assert json.loads(more.stdout)["epochs"] == 8
     assert run_info(done.run)["epochs"] == 8
+
+
+@pytest.mark.parametrize("kind", ["embedding", "gnn"])
+def test_matplotlib_draws_every_curve(trained: Callable[..., Trained], kind: str) -> None:
+    found = history(trained(kind).run)
+    left: Any = found.plot()
+    left.figure.savefig(io.BytesIO(), format="png")
+    [right] = [it for it in left.figure.axes if it is not left]
+    for axes, is_loss in ((left, True), (right, False)):
+        drawn = {it.get_label(): it.get_xydata().tolist() for it in axes.lines}
+        names = [it for it in found.curves if it.endswith("loss") == is_loss]
+        marks = [points for name, points in drawn.items() if name.startswith("_")]
+        assert [it for it in drawn if not it.startswith("_")] == names
+        for name in names:
+            assert drawn[name] == [list(point) for point in found.curves[name]]
+        best = found.best
+        assert best is not None
+        assert marks == [[[best["epoch"], best["value"]]]] * (best["metric"] in names)
+    told = [it.get_text() for it in left.get_legend().get_texts()]
+    assert sorted(told) == sorted(found.curves)
+
+
+def test_a_report_draws_its_run(graph: Path, tmp_path: Path) -> None:
+    config = embedding.EmbeddingConfig(dim=4, epochs=2, eval_every=0)
+    plan = embedding.train(graph, config, tmp_path / "run", dry_run=True)
+    with pytest.raises(ConfigError, match="holds no run"):
+        plan.plot()
+    axes: Any = embedding.train(graph, config, tmp_path / "run").plot()
+    assert [line.get_label() for line in axes.lines] == ["loss"]
+    assert axes.figure.axes == [axes]  # without evaluations there is no second axis
+    again: Any = history(tmp_path / "run").plot(axes=axes)
+    assert again is axes
+    assert len(axes.lines) == 2
 
 
 EARLY = {"eval_every": 1, "patience": 1, "epochs": 20}
