@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from graphsys.core.lazy_exports import lazy_exports
+from graphsys.core.threads import rest_where_others_work
 
 if TYPE_CHECKING:
     from graphsys.gnn.config import GnnConfig as GnnConfig
@@ -35,4 +36,5 @@ if TYPE_CHECKING:
     from graphsys.training.callbacks import Training as Training
     from graphsys.training.report import TrainReport as TrainReport
 
+rest_where_others_work()
 __getattr__ = lazy_exports(__name__)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.harness import Outcome
 
-THREADS = 2
+THREADS = 1
 
 
 def tgm(

@@ -4,6 +4,7 @@ import time
 import pytest
 
 from graphsys.core.threads import ThreadTeam
+from tests.conftest import Run
 
 
 class Interrupted:
@@ -76,3 +77,27 @@ def test_the_first_error_is_raised_after_all_have_ended() -> None:
             team.run(kernel)
         assert sorted(ended) == [1, 2]
         assert team.run(lambda index: 2 * index) == [0, 2, 4]
+
+
+FIRST = """
+import os, sys
+os.getloadavg = lambda: ({load}, 0.0, 0.0)
+os.cpu_count = lambda: 4
+import graphsys.gnn
+assert "torch" not in sys.modules  # which reads it when it is loaded
+print(os.environ.get("OMP_WAIT_POLICY"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "said", "expected"),
+    [(2.5, "", "passive"), (2.0, "", "None"), (2.5, "active", "active")],
+)
+def test_torch_waits_in_peace_where_others_work(
+    load: float, said: str, expected: str, run_python: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if said:
+        monkeypatch.setenv("OMP_WAIT_POLICY", said)
+    done = run_python(FIRST.format(load=load))
+    assert done.stdout.strip() == expected, done.stderr
