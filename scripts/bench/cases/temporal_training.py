@@ -5,9 +5,9 @@ never end within a time, with memory and rows of 100 numbers, two heads and the 
 neighbors; a batch computes rows of as many nodes in both. Each has its own network: ours
 its preset's, with 200 negatives that a batch shares; TGM's that of its example, with a
 negative an event, and the learning rate that did best on valid of .0001, .001 and .003. The
-time is that of the epochs, in one thread each. Quality is the MRR of the last 15 % among all nodes, other
-answers of the same source and time left out, the state that before the batch. TGM has an
-environment of its own (scripts/bench/peer_environments).
+time is that of the epochs, in one thread each. Quality is the MRR of the last 15 % among
+all nodes, other answers of the same source and time left out, the state that before the
+batch. TGM has an environment of its own (scripts/bench/peer_environments).
 """
 
 import os
