@@ -257,10 +257,6 @@ def _starts(store: Store) -> dict[str, float]:
     return found
 
 
-if __name__ == "__main__":
-    write_rates(calibrate(_Lines()), Path(sys.argv[1]))
-
-
 @jit
 def _gather(table: Any, places: Any) -> Any:
     total = table[0]
@@ -316,3 +312,7 @@ def _read_seconds(descriptor: int, block_bytes: int) -> float:
     while os.readv(descriptor, [buffer]):
         pass
     return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    write_rates(calibrate(_Lines()), Path(sys.argv[1]))
