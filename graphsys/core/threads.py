@@ -207,5 +207,9 @@ def rest_where_others_work() -> None:
     The load average decides, once, before torch is loaded; what the environment says in
     ``OMP_WAIT_POLICY`` stays.
     """
-    if os.getloadavg()[0] > (os.cpu_count() or 1) / 2:
+    try:
+        load = os.getloadavg()[0]
+    except OSError:  # as in a sandbox without /proc
+        return
+    if load > (os.cpu_count() or 1) / 2:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")

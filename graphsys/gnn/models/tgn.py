@@ -57,7 +57,7 @@ class TemporalAttention(nn.Module):
         Args:
             own: Rows of the nodes ``[n, dim]``.
             now: Features of no time ``[dim]``.
-            rows: Rows of all their neighbors, each once ``[u, dim]``.
+            rows: Rows of all their neighbors, each once ``[neighbors, dim]``.
             met: Who met whom, and when.
         """
         dim = own.shape[1]
@@ -67,21 +67,22 @@ class TemporalAttention(nn.Module):
             self.query.weight[:, :dim],
             self.query.bias + self.query.weight[:, dim:] @ now,
         ).view(shape)
-        # what is linear in a neighbor's row is computed once for it, not for each meeting
+        # what is linear in a neighbor's row is computed once for it, not for each event
         of_row = torch.cat(
             [self.key.weight[:, :dim], self.value.weight[:, :dim] + torch.eye(dim)]
         )
-        of_meeting = torch.cat([self.key.weight[:, dim:], self.value.weight[:, dim:]])
+        of_event = torch.cat([self.key.weight[:, dim:], self.value.weight[:, dim:]])
         bias = torch.cat([self.key.bias, self.value.bias])
-        both = functional.linear(met.features, of_meeting, bias)
+        both = functional.linear(met.features, of_event, bias)
         both = both + functional.linear(rows, of_row).index_select(0, met.neighbor)
         key, value = both[:, :dim].view(shape), both[:, dim:].view(shape)
         scores = (query.index_select(0, met.node) * key).sum(dim=2) * shape[2] ** -0.5
-        scores = scores + self.place.index_select(0, met.place)  # [meetings, heads]
+        scores = scores + self.place.index_select(0, met.place)  # [events, heads]
         places = (met.node, met.place)
-        table = scores.new_full((len(own), len(self.place), self._heads), -torch.inf)
-        table = table.index_put(places, scores)
-        shares = torch.softmax(table, dim=1)[places]  # of nodes that met nobody none
+        # not -inf: a node without events would have NaN shares, and NaN gradients of them
+        nothing = torch.finfo(scores.dtype).min
+        table = scores.new_full((len(own), len(self.place), self._heads), nothing)
+        shares = torch.softmax(table.index_put(places, scores), dim=1)[places]
         shares = functional.dropout(shares, self._dropout, self.training)
         parts = (shares[..., None] * value).flatten(1)
         found = torch.zeros_like(own).index_add(0, met.node, parts)
@@ -93,10 +94,10 @@ class NeighborEvents(NamedTuple):
     """The latest events of nodes, in the order of the nodes.
 
     Attributes:
-        node: Which of the nodes, int64 ``[meetings]``.
-        place: 0 for its latest event, 1 for the one before, int64 ``[meetings]``.
-        neighbor: Which of the neighbors' rows, int64 ``[meetings]``.
-        features: Of the time since and of the event, float32 ``[meetings, dim + F]``.
+        node: Which of the nodes, int64 ``[events]``.
+        place: 0 for its latest event, 1 for the one before, int64 ``[events]``.
+        neighbor: Which of the neighbors' rows, int64 ``[events]``.
+        features: Of the time since and of the event, float32 ``[events, dim + F]``.
     """
 
     node: torch.Tensor
