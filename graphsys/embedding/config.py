@@ -356,11 +356,12 @@ class EmbeddingConfig(ControlConfig):
             refused["edge_sets.split"] = [it.split for it in self.edge_sets if it.split]
         elif self.label_smoothing:
             refused["mask_known_edges"] = self.mask_known_edges
+        sampled = "" if self.label_smoothing else ", or --set mode=sampled"
         for name, value in refused.items():
             if value:
                 raise ConfigError(
                     f"{name}: got {value!r} with mode {self.mode}, which it does not go "
-                    "with; leave one of them out"
+                    f"with; leave one of them out{sampled}"
                 )
 
     def _check_disabled(self) -> None:

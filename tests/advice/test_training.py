@@ -97,6 +97,14 @@ CASES = {
         "with mode sampled, expected all nodes; (--set mode=1vsall)",
         f"train embedding g -o e {FEW} --set label_smoothing=0.1 {{0}} --json",
     ),
+    "negatives beside all nodes": of_run(
+        "train embedding g -o e --set mode=1vsall --set loss=softmax --set "
+        "mask_known_edges=false --set 'negatives=[{kind=\"uniform\", num=9}]'",
+        "graphsys/embedding/config.py",
+        "leave one of them out, or (--set mode=sampled)",
+        f"train embedding g -o e {FEW} --set loss=softmax --set "
+        "'negatives=[{{kind=\"uniform\", num=9}}]' {0} --json",
+    ),
     "questions of weighted edges": of_run(
         "train embedding weighted -o e --set mode=kvsall",
         "graphsys/embedding/training/bucket_trainer.py",

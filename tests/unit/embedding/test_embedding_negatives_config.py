@@ -70,10 +70,12 @@ def test_the_shorthand_stands_for_batch_and_uniform() -> None:
 
 
 def test_an_override_replaces_the_shorthand_of_a_preset() -> None:
+    overrides = ['negatives=[{kind="uniform", num=9}]']
     for preset in preset_names():
-        config = load_config(
-            preset=preset, overrides=['negatives=[{kind="uniform", num=9}]']
-        )
+        if load_config(preset=preset).mode != "sampled":
+            with pytest.raises(ConfigError, match="or --set mode=sampled"):
+                load_config(preset=preset, overrides=overrides)
+        config = load_config(preset=preset, overrides=[*overrides, "mode=sampled"])
         assert config.pools == (PoolConfig(kind="uniform", num=9),)
 
 
