@@ -32,7 +32,7 @@ class Told(Progress):
 
 graph, checkpoint, out = sys.argv[1:]
 print("ready", flush=True)
-done = run(PageRank(iterations=60), graph, checkpoint=checkpoint, checkpoint_every=2,
+done = run(PageRank(iterations=150), graph, checkpoint=checkpoint, checkpoint_every=2,
            resume=True, num_threads=1, progress=Told())
 pq.write_table(done.table, out)
 """
@@ -51,7 +51,7 @@ def test_a_killed_run_resumes_to_the_same_result(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     ends = rng.integers(0, 40_000, (2, 400_000))
     make_store(tmp_path / "graph", EdgeChunk(src=ends[0], dst=ends[1]), partitions=2)
-    expected = run(PageRank(iterations=60), tmp_path / "graph", num_threads=1).table
+    expected = run(PageRank(iterations=150), tmp_path / "graph", num_threads=1).table
     checkpoint, out = tmp_path / "checkpoint", tmp_path / "out.parquet"
     paths = (tmp_path / "graph", checkpoint, out)
     command = [sys.executable, "-c", CHILD, *map(str, paths)]
