@@ -10,14 +10,14 @@ kernels).
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import combinations
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import combinations, count
 from typing import Any
 
 import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils.checkpoint import checkpoint
 
 from graphsys.gnn.models.model import Rows, Tensors
 
@@ -43,15 +43,61 @@ def recomputed(
     def apply(*values: Any) -> Tensors:
         return layer(k, rows, dict(zip(names, values, strict=True)))
 
-    batch_norms = [it for it in norms if isinstance(it, nn.BatchNorm1d)]
+    return _Recomputation(partial(apply, *h.values()), norms)()
 
-    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return nullcontext(), _unmoved(batch_norms)
 
-    found: Tensors = checkpoint(
-        apply, *h.values(), use_reentrant=False, context_fn=contexts
-    )
-    return found
+class _Recomputation:
+    """A function whose saved tensors are computed again when the backward pass asks.
+
+    torch's ``checkpoint`` does the same, and imports the compiler for it: 77 MB, more than
+    a small network has to save.
+
+    Args:
+        apply: The function, of tensors that it holds itself.
+        norms: Modules of it; those with running means see each batch once.
+    """
+
+    def __init__(self, apply: Callable[[], Tensors], norms: Iterable[nn.Module]) -> None:
+        self._apply = apply
+        self._norms = [it for it in norms if isinstance(it, nn.BatchNorm1d)]
+        self._numbers = count()
+        self._saved: dict[int, torch.Tensor] = {}
+
+    def __call__(self) -> Tensors:
+        """Apply the function; what it saves are numbers."""
+        is_on_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        self._devices = [torch.cuda.current_device()] if is_on_gpu else []
+        self._random = torch.get_rng_state(), *map(torch.cuda.get_rng_state, self._devices)
+        self._autocasts = [
+            (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
+            for kind in ("cpu", "cuda")
+        ]
+        with saved_tensors_hooks(lambda _: next(self._numbers), self._value):
+            return self._apply()
+
+    def _value(self, number: int) -> torch.Tensor:
+        if number not in self._saved:
+            self._apply_again()
+        return self._saved.pop(number)
+
+    def _apply_again(self) -> None:
+        numbers = count()
+
+        def save(tensor: torch.Tensor) -> int:
+            self._saved[number := next(numbers)] = tensor.detach()
+            return number
+
+        with ExitStack() as stack:
+            stack.enter_context(torch.random.fork_rng(self._devices))
+            torch.set_rng_state(self._random[0])
+            for device, state in zip(self._devices, self._random[1:], strict=True):
+                torch.cuda.set_rng_state(state, device)
+            for kind, is_on, dtype in self._autocasts:
+                stack.enter_context(torch.autocast(kind, dtype, enabled=is_on))
+            stack.enter_context(_unmoved(self._norms))
+            stack.enter_context(torch.enable_grad())
+            stack.enter_context(saved_tensors_hooks(save, self._saved.__getitem__))
+            self._apply()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The optimizer that a config states, its rate over time, its state as plain tensors."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,26 @@ from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
 from graphsys.training.learning_rate import plateau_factor, schedule_factor
 
 
-class Lars(torch.optim.Optimizer):
+class _Eager(torch.optim.Optimizer):
+    """An optimizer that ``torch.compile`` never sees.
+
+    torch imports its compiler to keep it out of these methods: a second and 140 MB in a
+    process that compiles nothing. They are called within those wrappers here.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
+
+
+class Adam(_Eager, torch.optim.Adam):
+    """Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015."""
+
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
+class Lars(_Eager):
     """Gradient descent with momentum, each tensor at a rate by its own length.
 
     For every tensor ``r = trust * |w| / (|g| + weight_decay * |w|)``, then ``v = momentum *
@@ -73,7 +93,7 @@ class Lars(torch.optim.Optimizer):
         weight.sub_(velocity.add_(move, alpha=group["lr"] * rate))
 
 
-class Lamb(torch.optim.Optimizer):
+class Lamb(_Eager):
     """Adam's direction, as long as the weights it moves times the rate.
 
     For every tensor ``r = m / (sqrt(v) + eps) + weight_decay * w`` with Adam's corrected
@@ -132,7 +152,7 @@ class Lamb(torch.optim.Optimizer):
 
 
 Optimizer = torch.optim.Optimizer | ShardedOptimizer
-_KINDS: dict[str, Any] = {"adam": torch.optim.Adam, "lamb": Lamb, "lars": Lars}
+_KINDS: dict[str, Any] = {"adam": Adam, "lamb": Lamb, "lars": Lars}
 
 
 def make_optimizer(
