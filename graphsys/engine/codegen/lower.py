@@ -32,6 +32,7 @@ from graphsys.engine.codegen.lowered import (
 )
 from graphsys.engine.codegen.reductions import Reducer, reduction_of
 from graphsys.engine.codegen.spec import ProgramSpec
+from graphsys.engine.codegen.vectors import is_vector, of_component
 from graphsys.engine.program import component
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
@@ -260,6 +261,13 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(owner, ast.Name) and owner.id == "self":
             return self.read_self(node)
         role = self.roles.get(owner.id) if isinstance(owner, ast.Name) else None
+        if role == "value":
+            raise self.refuse(
+                node,
+                f"{ast.unparse(node)} does not exist: a message has values, no names",
+                f"write {ast.unparse(owner)}, or {ast.unparse(owner)}[0] where a message "
+                "has several values",
+            )
         if role in ("src", "dst", "node", "before"):
             known = [*self.spec.states, *NODE_COLUMNS, *self.spec.node_columns]
             return self.read(node, role, node.attr, known)
@@ -286,14 +294,24 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        if self.spec.num_components:
-            index = ast.unparse(node.slice)
+        base = self.visit(node.value)
+        if isinstance(base, ast.Constant):
             raise self.refuse(
-                node,
-                f"{ast.unparse(node)} does not compile: functions compute one component",
-                f"write np.sum(x * (gs.component == {index})) for component {index} of x",
+                node, f"{ast.unparse(node.value)} is a number and has no places"
             )
-        return self.generic_visit(node)
+        name = getattr(base, "id", "")
+        given = next((it for it in self.inputs if it.argument == name), None)
+        if given is not None and not is_vector(self.spec, given):
+            of = ast.unparse(node.value)
+            raise self.refuse(node, f"{of} is one number", f"write {of} alone")
+        if self.spec.num_components and self.roles.get(name) != "value":
+            [what, do] = of_component(
+                ast.unparse(node.value), ast.unparse(node.slice)
+            ).split("; ")
+            raise self.refuse(node, f"{ast.unparse(node)} does not compile: {what}", do)
+        node.value = base  # type: ignore[assignment]  # an expression stays one
+        node.slice = self.visit(node.slice)
+        return node
 
     def reduced(self, node: ast.Call, operation: str) -> ast.AST:
         """Have a whole vector reduced before the function, which reads what it gives."""

@@ -10,6 +10,7 @@ import numpy as np
 from graphsys.core.compiling import parse
 from graphsys.core.errors import CompileError
 from graphsys.engine.codegen.lowered import Input, Lowered
+from graphsys.engine.codegen.numba_errors import TAKEN, refused
 from graphsys.engine.codegen.spec import PhaseSpec
 
 Types = Callable[[Input], Any]
@@ -58,13 +59,7 @@ def _narrowed(dtype: np.dtype[Any], read: list[Any], is_sum: bool) -> np.dtype[A
 
 
 def _required(message: Lowered, types_of: Types) -> tuple[np.dtype[Any], ...]:
-    from numba.core import errors
-
-    try:
-        kind = _returned(message, types_of, (), None)
-    except errors.NumbaError as err:
-        first = str(err).strip().splitlines()
-        raise CompileError(f"{message.where}: numba cannot type it: {first[0]}") from err
+    kind = _returned_or_refused(message, types_of, ())
     found = _as_dtypes(kind)
     if found is None:
         raise CompileError(
@@ -95,6 +90,28 @@ def inferred_types(
         return None
 
 
+def check_types(function: Lowered, types_of: Types, message: Sequence[Any] = ()) -> None:
+    """Refuse a function that numba cannot type, or that gives more than numbers.
+
+    Raises:
+        CompileError: it does; the message has the user's line.
+    """
+    kind = _returned_or_refused(function, types_of, message)
+    returns = [it.value for it in ast.walk(function.tree) if isinstance(it, ast.Return)]
+    is_one = not any(isinstance(value, ast.Tuple) for value in returns)
+    if _as_dtypes(kind) is None or (is_one and hasattr(kind, "count")):  # a tuple type
+        raise CompileError(f"{function.where}: it gives {kind}, expected numbers; {TAKEN}")
+
+
+def _returned_or_refused(function: Lowered, types_of: Types, message: Sequence[Any]) -> Any:
+    from numba.core import errors
+
+    try:
+        return _returned(function, types_of, message, None)
+    except errors.NumbaError as err:
+        raise refused(function, _text_of(function, None), err) from err
+
+
 def _as_dtypes(kind: Any) -> tuple[np.dtype[Any], ...] | None:
     from numba.np.numpy_support import as_dtype
 
@@ -115,7 +132,7 @@ def _returned(
     values = tuple(from_dtype(np.dtype(dtype)) for dtype in message)
     several = types.BaseTuple  # type: ignore[attr-defined]  # numba makes its names
     arguments = [values[0] if len(values) == 1 else several.from_types(values)]
-    arguments = arguments[: len(function.values)]
+    arguments *= len(function.values)  # none of init, two of combine
     arguments += [
         types.Array(from_dtype(np.dtype(types_of(given))), 1, "C")
         if given.kind == "at"

@@ -19,7 +19,7 @@ from graphsys.engine.codegen.lowered import (
 from graphsys.engine.codegen.message_types import message_dtypes
 from graphsys.engine.codegen.narrowing import check_results
 from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
-from graphsys.engine.codegen.vectors import check_message, check_vectors
+from graphsys.engine.codegen.vectors import check_indices, check_message, check_vectors
 from graphsys.engine.program import EdgeState, NodeId
 
 _ROLES: dict[str, tuple[str, ...]] = {
@@ -168,6 +168,11 @@ def plan_of(
     )
 
 
+def types_of(plan: ProgramPlan) -> "_TypesOf":
+    """Return what gives the dtypes of all that a program's functions read."""
+    return _TypesOf(plan.spec, plan.dtypes, plan.edge_columns, plan.id_dtype)
+
+
 @dataclass(frozen=True)
 class _TypesOf:
     spec: ProgramSpec
@@ -233,6 +238,7 @@ def _plan_phase(
     message_types = message_dtypes(phase, message, types)
     if is_mean:
         message_types = _check_mean(message, message_types)
+    check_indices(update, len(message_types), is_vector=is_vector)
     check_results(update, "update", phase.updates, types, message_types)
     kind = "edge" if message.reads("edge", "reverse", "dst") or phase.stores else "node"
     if combiner == "mode":
@@ -275,6 +281,9 @@ def _check_vectors(
     """Return whether a phase's messages are vectors; see :mod:`.vectors` for errors."""
     message = functions["message"]
     is_vector = message is not None and check_message(spec, phase, message)
+    update = functions["update"]
+    if is_vector and update is not None:
+        check_indices(update, 1, is_vector=True)
     for what, function in functions.items():
         if function is not None and what != "message":
             names = phase.updates if what == "update" else ()

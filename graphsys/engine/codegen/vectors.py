@@ -95,6 +95,45 @@ def check_vectors(
             )
 
 
+def check_indices(function: Lowered, num_values: int, *, is_vector: bool) -> None:
+    """Refuse places in a message where it has none.
+
+    Args:
+        function: A lowered ``update``.
+        num_values: How many values a message has.
+        is_vector: Whether the message is a vector.
+
+    Raises:
+        CompileError: ``message[k]`` of a vector, of one number, or behind the last value.
+    """
+    for node in ast.walk(function.tree):
+        name = getattr(getattr(node, "value", None), "id", "")
+        if not isinstance(node, ast.Subscript) or name not in function.values:
+            continue
+        what = f"{function.place.at(node)}: {ast.unparse(node)} does not compile"
+        if is_vector:
+            raise CompileError(f"{what}: {of_component(name, ast.unparse(node.slice))}")
+        if num_values == 1:
+            raise CompileError(f"{what}: {name} is one number; write {name} alone")
+        try:
+            place = ast.literal_eval(node.slice)
+        except ValueError:  # not known before it runs
+            continue
+        if not isinstance(place, int) or not -num_values <= place < num_values:
+            raise CompileError(
+                f"{what}: {name} has {num_values} values; expected one of {name}[0] to "
+                f"{name}[{num_values - 1}]"
+            )
+
+
+def of_component(name: str, index: str) -> str:
+    """Return why a vector has no places, and what to write instead."""
+    return (
+        f"functions compute one component; write np.sum({name} * (gs.component == "
+        f"{index})) for component {index} of {name}"
+    )
+
+
 def _first(function: Lowered) -> str:
     return function.reductions[0].operation
 

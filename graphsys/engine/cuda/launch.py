@@ -4,6 +4,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.core.errors import NumbaError
+
 from graphsys.core.clocks import CLOCKS
 from graphsys.core.cuda.device import (
     DeviceArray,
@@ -16,6 +18,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.events import count as emit_count
 from graphsys.core.events import is_asked, observe
 from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.codegen.untyped import compile_error
 from graphsys.engine.cuda.arrays import DeviceArrays
 from graphsys.engine.cuda.clocks import ARGUMENTS, ClockRecords
 from graphsys.engine.cuda.rows import DeviceBlock
@@ -131,9 +134,12 @@ class DeviceLauncher(Launcher):
 
     def _start(self, name: str, function: Any, grid: int, values: list[Any]) -> int:
         begin = time.perf_counter()
-        with self.times.around(name, function):
-            function[grid, self.shape.block, self.memory.stream](*values)
-        if name not in self._started:  # the first launch compiles
+        try:
+            with self.times.around(name, function):
+                function[grid, self.shape.block, self.memory.stream](*values)
+        except NumbaError as err:  # the first launch compiles
+            raise compile_error(self.arrays.plan, err) from err
+        if name not in self._started:
             self._started.add(name)
             self.compile_seconds += time.perf_counter() - begin
         self.num_launches += 1
@@ -152,7 +158,10 @@ class DeviceLauncher(Launcher):
                 compiled = function.overloads[()]
             else:
                 types = tuple(function.typeof_pyval(value) for value in values)
-                compiled = function.compile(types)
+                try:
+                    compiled = function.compile(types)
+                except NumbaError as err:
+                    raise compile_error(self.arrays.plan, err) from err
             blocks = int(compiled.max_cooperative_grid_blocks(self.shape.block))
             self.compile_seconds += time.perf_counter() - begin
             if blocks < 1:

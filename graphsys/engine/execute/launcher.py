@@ -9,6 +9,7 @@ import numpy as np
 
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.codegen.lowered import Input
+from graphsys.engine.codegen.untyped import compile_error
 from graphsys.engine.execute.arrays import Array, RunArrays
 from graphsys.engine.execute.directions import out_going
 from graphsys.engine.execute.launch import Launch
@@ -202,9 +203,13 @@ class Launcher:
 
     def _compile(self, function: Any, arguments: list[Any]) -> None:
         import numba
+        from numba.core.errors import NumbaError
 
         begin = time.perf_counter()
-        function.compile((numba.int64, *(numba.typeof(value) for value in arguments)))
+        try:
+            function.compile((numba.int64, *(numba.typeof(value) for value in arguments)))
+        except NumbaError as err:
+            raise compile_error(self.arrays.plan, err) from err
         self.compile_seconds += time.perf_counter() - begin
 
     def _parameter_values(self) -> dict[str, Any]:

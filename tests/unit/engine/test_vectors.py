@@ -291,6 +291,14 @@ class Indexed(Vector):
         return message, message[1]
 
 
+class IndexedNumber(Vector):
+    def message(self, src: Any) -> Any:
+        return src.y
+
+    def update(self, node: Any, message: Any) -> Any:
+        return node.x, message[0]
+
+
 class SumOfNumber(Vector):
     def update(self, node: Any, message: Any) -> Any:
         return message, np.sum(node.y)
@@ -350,6 +358,7 @@ class BadStart(Vector):
         (Several, "a message is one vector, or numbers"),
         (Argmin, "gs.argmin combines numbers.*gs.sum, gs.mean"),
         (Delta, "delta = True"),
+        (IndexedNumber, r"message\[0\] does not compile: message is one number; write"),
         (Indexed, r"message\[1\] does not compile.*gs.component == 1"),
         (SumOfNumber, "np.sum of a program reduces a vector"),
         (SumOfChanging, "reads 'z', which is assigned several times"),

@@ -3,6 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,25 @@ from graphsys.core.errors import CompileError
 from graphsys.engine import program as gs
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
 from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.run import run
+from graphsys.engine.topology import Topology
+
+
+@pytest.fixture
+def user_function(tmp_path: Path) -> Callable[[str], Any]:
+    """Make a function of a text that stands in a file of the user's."""
+
+    def made(text: str) -> Any:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        file = folder / "user.py"
+        file.write_text(text)
+        names: dict[str, Any] = {"math": math, "np": np}
+        exec(compile(text, str(file), "exec"), names)
+        return next(names[it] for it in ("update", "message") if it in names)
+
+    return made
+
 
 LIMIT = 4.5
 NAMES = ["a", "b"]
@@ -286,12 +306,75 @@ def test_wrong_arguments_are_named() -> None:
         planned(update=update)
 
 
-def test_what_numba_cannot_type_names_the_function() -> None:
+def test_what_numba_cannot_type_names_the_line_and_what_it_takes() -> None:
     def message(self: Any, src: Any, edge: Any) -> Any:
-        return src.value[3]
+        doubled = 2 * src.value
+        return math.hypot(doubled, 1, 2)
 
-    with pytest.raises(CompileError, match=r"test_lower.py:\d+: numba cannot type it"):
+    line = inspect.getsourcelines(message)[1] + 2
+    said = rf"test_lower.py:{line}: numba cannot type hypot\(float64, 1, 2\); .* take and"
+    with pytest.raises(CompileError, match=said):
         planned(message=message)
+
+
+def two(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value, 2 * src.value
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "said"),
+    [
+        ("message[0]", None, r"message\[0\] .*message is one number; write message alone"),
+        ("message[2]", two, r"has 2 values; expected one of message\[0\] to message\[1\]"),
+        ("message[-3]", two, "has 2 values; expected"),
+        ("node.value[0]", None, "node.value is one number; write node.value alone"),
+        ("self.factor[0]", None, "self.factor is a number and has no places"),
+        ("message.x", None, "message.x does not exist: .*write message, or message"),
+    ],
+)
+def test_places_in_what_has_none_are_refused(
+    text: str, message: Any, said: str, user_function: Any
+) -> None:
+    update = user_function(f"def update(self, node, message):\n    return {text}\n")
+    given = {} if message is None else {"message": message, "combine": gs.sum_}
+    with pytest.raises(CompileError, match=rf"user.py:2: .*{said}"):
+        planned(update=update, factor=3, max_supersteps=2, **given)
+
+
+def test_places_of_messages_of_several_values_are_read(user_function: Any) -> None:
+    update = user_function("def update(self, node, message):\n    return message[-1]\n")
+    plan = planned(update=update, message=two, combine=gs.sum_, max_supersteps=2)
+    assert plan.phases[0].message_dtypes == (np.float64, np.float64)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("message & 1", r"numba cannot type & of \(float64, 1\)"),
+        ("math.isclose(message, 1.0)", "Unknown attribute 'isclose' of type Module"),
+        ("np.heaviside(message, 0.5)", "unsupported NumPy function 'numpy.heaviside'"),
+        ("math.frexp(message)", r"it gives Tuple\(float64, int32\), expected numbers"),
+    ],
+)
+def test_what_only_the_compiler_refuses_names_the_users_line(
+    text: str, said: str, user_function: Any
+) -> None:
+    update = user_function(f"def update(self, node, message):\n    return {text}\n")
+    program = type(
+        "Given",
+        (gs.VertexProgram,),
+        {
+            "value": gs.state("float64"),
+            "combine": gs.sum_,
+            "message": user_function("def message(self, src):\n    return src.value\n"),
+            "update": update,
+        },
+    )
+    graph = Topology.from_edges([0, 1], [1, 2], 3)
+    with pytest.raises(CompileError, match=rf"user.py:\d: .*{said}") as caught:
+        run(program, graph, max_supersteps=2)
+    assert "\x1b" not in str(caught.value)
+    assert " from " not in str(caught.value)
 
 
 # ---- lowered
