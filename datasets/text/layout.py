@@ -26,6 +26,8 @@ _TOTALS: Final = {
     *("avg", "mean", "count", "totale", "somme", "suma", "summe", "gesamt", "insgesamt"),
     *("\u0438\u0442\u043e\u0433\u043e", "\u5408\u8a08", "\u5408\u8ba1", "\u603b\u8ba1"),
 }
+TOTAL_WORD: Final = rf"(?i)^[ :=*]*(grand|sub|{'|'.join(_TOTALS)})"
+"""How a word of totals begins, in the regular expressions of Arrow."""
 _EXPECTED: Final = {
     ID: "an integer id from 0 to 2**63 - 1",
     NUMBER: "a number",

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.roles import PAIRS
-from graphsys.datasets.text.layout import is_number, is_total
+from graphsys.datasets.text.layout import TOTAL_WORD, is_number, is_total
 
 _MISSING: Final = ["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"]
 _HIDDEN: Final = (
@@ -35,6 +35,8 @@ _FIRSTS: Final = sorted(
 )
 _COMMENT: Final = r"^(//|--|/\*|<!--|[;!*]$)"
 _COMMENT_BYTES: Final = np.frombuffer(b"/-<;!*", dtype=np.uint8)
+_INTEGER: Final = "^[0-9]{1,18}$"
+_RESTS: Final = 1 << 20
 _FEW: Final = 0.1
 """Share of rows up to which marks of comments are none of ids."""
 _MOST_SHOWN: Final = 8
@@ -73,6 +75,7 @@ class OddNames:
         self._decomposed = _Count()
         self._letters: set[str] = set()
         self._last: tuple[str, ...] | None = None
+        self._before = _Before()
 
     def add(self, *ends: Any, has_numbers: bool = False) -> None:
         """Take in names, Arrow dictionaries of strings ``[n]``; integers are passed by.
@@ -95,6 +98,9 @@ class OddNames:
                 self._comments.add(ends[0], marked)
         if len(ends[0]) and (len(ends) == 2 or has_numbers):
             self._last = _total(*ends)
+            if self._last is not None and self._before.has_any(self._last):
+                self._last = None
+            self._before.add(*ends)
 
     def check(self, line_of: Callable[[], int]) -> None:
         """Refuse a last line of totals; say what else was found.
@@ -211,6 +217,33 @@ class _Count:
             codes = ids.indices.to_numpy(zero_copy_only=False)
             self.count += int(odd[codes].sum())
             self.example = self.example or ids.dictionary[int(odd.argmax())].as_py()
+
+
+class _Before:
+    """Which words of totals, and which integers, are names in the blocks so far.
+
+    Integers are remembered by their rest modulo ``_RESTS``: one in a large file may be
+    taken for another.
+    """
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self._rests: npt.NDArray[np.bool_] = np.zeros(_RESTS, dtype=np.bool_)
+
+    def add(self, *ends: Any) -> None:
+        for ids in ends:
+            names = ids.dictionary
+            likely = names.filter(pc.match_substring_regex(names, TOTAL_WORD))
+            self._words |= set(filter(is_total, likely.to_pylist()))
+            integers = names.filter(pc.match_substring_regex(names, _INTEGER))
+            values = pc.cast(integers, pa.int64()).to_numpy(zero_copy_only=False)
+            self._rests[values % _RESTS] = True
+
+    def has_any(self, found: tuple[str, ...]) -> bool:
+        """Tell whether a word, or the number beside it, stood in a block before."""
+        first, *others = found
+        numbers = [int(it) for it in others if re.fullmatch(_INTEGER, it)]
+        return first in self._words or any(self._rests[it % _RESTS] for it in numbers)
 
 
 def _rows(count: int) -> str:

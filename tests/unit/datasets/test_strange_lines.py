@@ -270,6 +270,19 @@ def test_totals_among_names_are_names(tmp_path: Path) -> None:
     assert len(read(path, "--ids string")) == 2
 
 
+@pytest.mark.parametrize("num_rows", [9, 1_700_000])  # of a block, and of several
+def test_totals_are_told_alike_in_files_of_any_size(tmp_path: Path, num_rows: int) -> None:
+    rows = "".join(f"a{k % 9} b{k % 7}\n" for k in range(num_rows))
+    path = tmp_path / "g.txt"
+    path.write_text(f"{rows}Total 7\n")
+    line = num_rows + 1
+    with pytest.raises(InputError, match=rf"g\.txt:{line}: .*'Total 7'; remove it, sed"):
+        read(path)
+    for first in ("Total 5", "a1 7", "7 a1"):  # names that stand in the first block
+        path.write_text(f"{first}\n{rows}Total 7\n")
+        assert len(read(path)) == num_rows + 2
+
+
 @pytest.mark.filterwarnings("ignore:.*no model reads the columns")
 def test_totals_of_tables_with_types_are_refused(tmp_path: Path) -> None:
     nodes, edges = tmp_path / "n.csv", tmp_path / "e.csv"
