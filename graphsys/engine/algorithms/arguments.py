@@ -50,6 +50,21 @@ def refuse_weight(begins: npt.NDArray[Any], weight: npt.NDArray[Any], place: int
         )
 
 
+def refuse_size(topology: Topology, name: str, most: int, num_entries: int = 0) -> None:
+    """Refuse a graph of more nodes, or entries of rows, than an algorithm can number.
+
+    Raises:
+        InvalidGraphError: it has more than ``most``.
+    """
+    found = {"nodes": topology.num_nodes, "entries": num_entries}
+    for what, number in found.items():
+        if number > most:
+            raise InvalidGraphError(
+                f"{name} takes at most {most} {what}, but there are {number}; take the "
+                "part that matters, graph.subgraph(ids)"
+            )
+
+
 def weight_of(csr: Csr) -> npt.NDArray[Any]:
     """Return the weights in row order; ones where the graph has none."""
     return np.ones(csr.num_edges) if csr.weight is None else csr.weight

@@ -1,5 +1,6 @@
 """The largest flow between two nodes, and the largest matching of a bipartite graph."""
 
+import math
 import time
 from typing import Any, Unpack
 
@@ -14,7 +15,7 @@ from graphsys.engine.algorithms.algorithm import (
     NativeOptions,
     listed,
 )
-from graphsys.engine.algorithms.arguments import edges_by_rank
+from graphsys.engine.algorithms.arguments import edges_by_rank, refuse_size
 from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
@@ -26,6 +27,8 @@ from graphsys.kernels.cpu.algorithms.structure.max_flow import (
     push_along_levels,
 )
 
+_MOST_OF_PAIRS = math.isqrt(2**63 - 1)  # a pair of nodes is one int64
+_MOST_OF_SCIPY = np.iinfo(np.int32).max
 _ARCS = "arcs in both directions are made of them, in the order of ids"
 
 
@@ -67,7 +70,7 @@ def max_flow(
         ConfigError: source and target are the same.
         UnknownNameError: the graph has no such node.
         InvalidGraphError: a capacity that is negative, infinite or NaN; or all together are
-            more than float64 holds.
+            more than float64 holds; or more than 3.0e9 nodes.
 
     Complexity:
         O(N^2 E) time in theory, a few searches in practice, in one thread; 145 bytes an
@@ -91,6 +94,7 @@ def max_flow(
     ends = topology.number(source), topology.number(target)
     if ends[0] == ends[1]:
         raise ConfigError(f"source and target are both {source!r}; give two nodes")
+    refuse_size(topology, "max_flow", _MOST_OF_PAIRS)
     refuse_infinite(topology, "max_flow")
     refuse_capacities(topology, "max_flow")
     rank, by_rank = topology.rank, topology.by_rank
@@ -175,7 +179,8 @@ def bipartite_matching(graph: GraphLike, **options: Unpack[NativeOptions]) -> Re
         first node by id of every component. ``result``: the number of pairs.
 
     Raises:
-        InvalidGraphError: the graph is not bipartite.
+        InvalidGraphError: the graph is not bipartite, or has 2^31 nodes, or as many
+            edges both ways.
 
     Complexity:
         O(E sqrt N) time in one thread.
@@ -195,6 +200,8 @@ def bipartite_matching(graph: GraphLike, **options: Unpack[NativeOptions]) -> Re
     began = time.perf_counter()
     topology = Topology.of(graph)
     by_rank, num_nodes = topology.by_rank, topology.num_nodes
+    num_entries = topology.num_edges * (2 if topology.is_directed else 1)
+    refuse_size(topology, "bipartite_matching", _MOST_OF_SCIPY, num_entries)
     rows = _rows_by_rank(topology)
     by_number = sides_of(
         topology, "bipartite_matching", "run matching, which takes any graph"

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import maximum_flow
 import graphsys as gs
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.engine.algorithms import get
+from graphsys.engine.algorithms.structure import flow
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from tests.matrix.oracles import ORACLES
@@ -124,3 +125,30 @@ def test_layouts_do_not_matter(tmp_path: Path, is_directed: bool) -> None:
         ]
         assert len(tables[0]["id"]) > 0
         assert all(it == tables[0] for it in tables)
+
+
+@pytest.mark.parametrize(
+    ("limit", "call", "said"),
+    [
+        (
+            "_MOST_OF_PAIRS",
+            lambda graph: gs.algorithms.max_flow(graph, source=0, target=3),
+            4,
+        ),
+        ("_MOST_OF_SCIPY", gs.algorithms.bipartite_matching, 6),
+    ],
+)
+def test_more_than_can_be_numbered_is_refused(
+    limit: str, call: Any, said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = Topology.from_edges([0, 1, 2], [1, 2, 3], 4)
+    monkeypatch.setattr(flow, limit, said)
+    assert call(graph).result > 0
+    monkeypatch.setattr(flow, limit, said - 1)
+    with pytest.raises(InvalidGraphError, match=rf"at most {said - 1} .*there are {said}"):
+        call(graph)
+
+
+def test_pairs_of_as_many_nodes_as_a_flow_takes_are_integers() -> None:
+    most = flow._MOST_OF_PAIRS
+    assert most * most <= np.iinfo(np.int64).max < (most + 1) ** 2
