@@ -41,6 +41,11 @@ def _json_graph(nx: Any, content: bytes) -> Any:
     if isinstance(data.get("graph"), dict) and "edges" in data["graph"]:
         data = data["graph"]
     key = "links" if "links" in data else "edges"
+    if "edge_paths" in data or "entity_path" in data:
+        raise ValueError(
+            "these are the keys of a config of PyTorch-BigGraph; pass --format pbg, which "
+            "reads the edges that it names"
+        )
     if "nodes" not in data or key not in data:
         raise ValueError(
             f"found the keys {sorted(data)[:8]}, expected nodes and links"

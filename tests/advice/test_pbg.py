@@ -24,6 +24,19 @@ def test_files_of_edges_have_fixed_columns(folder: Path, command: Command) -> No
     assert command(line).code == 0
 
 
+def test_a_config_is_no_graph_of_networkx(folder: Path, command: Command) -> None:
+    made = pbg_layout.write_layout(folder / "pbg")
+    config = made.config(num_gpus=1, num_epochs=1, checkpoint_path=None)
+    (folder / "pbg.json").write_text(json.dumps(config))
+    refused = command("ingest pbg.json -o g")
+    found = advised(
+        refused.said,
+        "datasets/readers/networkx_files.py",
+        r"a config of PyTorch-BigGraph; pass (--format) (pbg),",
+    )
+    assert command(f"ingest pbg.json {found[1]} {found[2]} -o g").code == 0
+
+
 def test_what_a_config_leaves_out_is_said_with_the_command(
     folder: Path, command: Command
 ) -> None:
