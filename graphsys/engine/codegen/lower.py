@@ -309,7 +309,7 @@ class _Rewriter(ast.NodeTransformer):
                 ast.unparse(node.value), ast.unparse(node.slice)
             ).split("; ")
             raise self.refuse(node, f"{ast.unparse(node)} does not compile: {what}", do)
-        node.value = base  # type: ignore[assignment]  # an expression stays one
+        node.value = base
         node.slice = self.visit(node.slice)
         return node
 

@@ -344,7 +344,7 @@ def test_places_in_what_has_none_are_refused(
 def test_places_of_messages_of_several_values_are_read(user_function: Any) -> None:
     update = user_function("def update(self, node, message):\n    return message[-1]\n")
     plan = planned(update=update, message=two, combine=gs.sum_, max_supersteps=2)
-    assert plan.phases[0].message_dtypes == (np.float64, np.float64)
+    assert plan.phases[0].message_dtypes == (np.dtype(np.float64),) * 2
 
 
 @pytest.mark.parametrize(
