@@ -107,16 +107,9 @@ def _init_kernel(plan: ProgramPlan, init: Lowered) -> CudaKernel:
 class CudaPhaseWriter(FusedWriter, ModeWriter):
     """Writes the kernels of one phase."""
 
-    def kernels(self) -> list[str]:
-        """Return the texts of the phase's kernels."""
-        phase = self.phase
-        made = [] if phase.kind == "mode" else [self.apply()]
-        if phase.functions["aggregate"] is not None:
-            made.append(self.totals())
-        if phase.functions["active"] is not None:
-            made.append(self.active())
-        if phase.kind in ("node", "mode"):
-            made.append(self.send())
+    def row_kernels(self) -> list[CudaKernel]:
+        """Return the kernels that walk rows, by who walks them."""
+        phase, made = self.phase, []
         if phase.kind == "mode":
             made += [self.mode_pull("thread"), self.mode_pull("block")]
         elif phase.kind != "local":
@@ -128,5 +121,4 @@ class CudaPhaseWriter(FusedWriter, ModeWriter):
                 if phase.can_push:
                     made += [self.push_by(mapping) for mapping in MAPPINGS]
                     made.append(self.push_edge())
-            made += self.fused()
-        return [kernel.text() for kernel in made]
+        return [*made, *self.fused()]

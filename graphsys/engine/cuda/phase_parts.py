@@ -20,6 +20,8 @@ PLACES = {
     "warp": ("lane", "32"),
     "block": ("cuda.threadIdx.x", "cuda.blockDim.x"),
 }
+LEADERS = {"thread": "True", "warp": "lane == 0", "block": "cuda.threadIdx.x == 0"}
+"""Which of those who walk a row has what all of them combined."""
 _BEGIN_CLOCK = (
     "    lanes_seen = cuda.shared.array(33, np.int32)",
     "    clock_begin = begin_clock(lanes_seen)",

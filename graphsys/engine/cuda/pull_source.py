@@ -1,9 +1,12 @@
 """Kernels that visit nodes: pull along rows, send, apply, totals, who may send."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text
 from graphsys.engine.cuda.phase_parts import (
+    LEADERS,
     PLACES,
     CudaKernel,
     PhaseParts,
@@ -14,7 +17,72 @@ from graphsys.engine.cuda.phase_parts import (
 
 @dataclass
 class PullWriter(PhaseParts):
-    """Writes the kernels that visit nodes."""
+    """Writes the kernels that visit nodes.
+
+    Attributes:
+        by: Who visits a node where no row is walked.
+    """
+
+    by: ClassVar[str] = "thread"
+
+    # ---- hooks
+
+    def row_kernels(self) -> list[CudaKernel]:
+        """Return the kernels that walk rows."""
+        raise NotImplementedError
+
+    def visit_all(self, kernel: CudaKernel) -> None:
+        """Open the loop over all nodes v; its body stands at depth 2."""
+        kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
+
+    def reduced(
+        self,
+        kernel: KernelText,
+        what: str,
+        sides: dict[str, tuple[str, str]],
+        values: Sequence[str] = (),
+    ) -> list[str]:
+        """Reduce what a function reads of whole vectors."""
+        return []
+
+    def leader_test(self, test: str) -> str:
+        """Return a test that holds for one of the threads of a node."""
+        return test
+
+    def take_lines(self, kernel: CudaKernel) -> list[str]:
+        """Take the combined message of node v over, and reset it."""
+        phase, lines = self.phase, [f"a_{i} = acc_{i}[v]" for i in self.width]
+        if phase.spec.schedule == "changed" and not self.plan.spec.delta:
+            test = self.is_nothing("a")
+            if phase.combiner == "any":
+                kernel.use("touched", "touch_epoch")
+                test = "not listed and touched[v] != touch_epoch"
+            lines += [f"if {test}:", *indented(self.skip_lines(kernel))]
+        if self.plan.spec.delta:
+            return lines
+        return [*lines, *self.reset_lines()]
+
+    def reset_lines(self) -> list[str]:
+        """Make the combined message of node v none."""
+        return [f"acc_{i}[v] = {self.identity(i)}" for i in self.width]
+
+    def walk_lines(self, kernel: CudaKernel, mapping: str) -> list[str]:
+        """Combine the messages along row r into ``a_i`` of the first thread."""
+        if self.phase.combiner == "any" and mapping != "thread":
+            return self.any_lines(kernel, mapping)
+        reduce = {
+            "thread": list,
+            "warp": self.reduce_lines,
+            "block": self.block_reduce_lines,
+        }
+        return [*self.row_lines(kernel, mapping), *reduce[mapping]()]
+
+    def end_row(self, kernel: CudaKernel, mapping: str, *, fused: bool) -> list[str]:
+        """Have one thread update node v from its ``a_i``, or keep those for ``apply``."""
+        lines = indented(self.after_row(kernel, fused=fused))
+        return [f"if {LEADERS[mapping]}:", *lines]
+
+    # ---- parts
 
     def row_lines(self, kernel: CudaKernel, mapping: str) -> list[str]:
         """Combine the messages along row r, each thread its share, into ``a_i``."""
@@ -96,46 +164,53 @@ class PullWriter(PhaseParts):
             lines += [f"if {test}:", *indented(self.skip_lines(kernel))]
         return [*lines, *self.update_lines(kernel, "a")]
 
+    def combined_lines(self, kernel: CudaKernel, mapping: str, *, fused: bool) -> list[str]:
+        """Combine the messages along row r; update node v, or keep them."""
+        lines = []
+        for i in self.width:
+            lines.append(f"a_{i} = {self.identity(i)}")
+            if not fused or self.plan.spec.delta:
+                kernel.use(f"acc_{i}")
+                lines += [f"if {LEADERS[mapping]}:", f"    a_{i} = acc_{i}[v]"]
+        if self.phase.combiner == "any":
+            lines.append("got = False")
+            if not fused:
+                kernel.use("touched", "touch_epoch")
+                lines += ["if touched[v] == touch_epoch:", "    continue"]
+        lines += self.walk_lines(kernel, mapping)
+        return [*lines, *self.end_row(kernel, mapping, fused=fused)]
+
+    # ---- kernels
+
+    def kernels(self) -> list[str]:
+        """Return the texts of the phase's kernels."""
+        phase = self.phase
+        made = [] if phase.kind == "mode" else [self.apply()]
+        if phase.functions["aggregate"] is not None:
+            made.append(self.totals())
+        if phase.functions["active"] is not None:
+            made.append(self.active())
+        if phase.kind in ("node", "mode"):
+            made.append(self.send())
+        return [kernel.text() for kernel in (*made, *self.row_kernels())]
+
     def send(self) -> CudaKernel:
         """Every node's message, once per node."""
         kernel = self.new_kernel("send")
         kernel.use("num_rows", "everyone", "active", "epoch")
-        kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
+        self.visit_all(kernel)
         kernel.add(2, "if everyone or active[v] == epoch:")
         self.add_message(kernel, 3)
         return kernel
 
     def pull_by(self, mapping: str, *, fused: bool) -> CudaKernel:
         """Combine the messages along each row; fused: and update the node at once."""
-        phase = self.phase
         kernel = self.new_kernel(f"{'pull' if fused else 'gather'}_{mapping}")
         if mapping == "block":
             kernel.add(1, *self.shared_lines())
         self.visit(kernel, mapping)
         kernel.add(2, "r = v - row_base", *self.accepts_lines(kernel, updates=fused))
-        leader = {"thread": "True", "warp": "lane == 0", "block": "cuda.threadIdx.x == 0"}
-        kept = not fused or self.plan.spec.delta
-        for i in self.width:
-            kernel.add(2, f"a_{i} = {self.identity(i)}")
-            if kept:
-                kernel.use(f"acc_{i}")
-                kernel.add(2, f"if {leader[mapping]}:", f"    a_{i} = acc_{i}[v]")
-        is_any = phase.combiner == "any"
-        if is_any:
-            kernel.add(2, "got = False")
-            if not fused:
-                kernel.use("touched", "touch_epoch")
-                kernel.add(2, "if touched[v] == touch_epoch:", "    continue")
-        if is_any and mapping != "thread":
-            kernel.add(2, *self.any_lines(kernel, mapping))
-        else:
-            kernel.add(2, *self.row_lines(kernel, mapping))
-            if mapping == "warp":
-                kernel.add(2, *self.reduce_lines())
-            if mapping == "block":
-                kernel.add(2, *self.block_reduce_lines())
-        kernel.add(2, f"if {leader[mapping]}:")
-        kernel.add(3, *self.after_row(kernel, fused=fused))
+        kernel.add(2, *self.combined_lines(kernel, mapping, fused=fused))
         if fused:
             kernel.add(1, *self.end_parts(kernel))
         return kernel
@@ -144,34 +219,24 @@ class PullWriter(PhaseParts):
         """Update nodes from the combined messages, and reset those."""
         phase = self.phase
         kernel = self.new_kernel("apply")
-        self.visit(kernel, "thread")
+        self.visit(kernel, self.by)
         if phase.kind == "local":
             if phase.functions["active"] is not None:
                 kernel.use("everyone", "active", "epoch")
                 kernel.add(2, "if not (everyone or active[v] == epoch):")
                 kernel.add(3, *self.skip_lines(kernel))
             kernel.add(2, *self.update_lines(kernel, None))
-            kernel.add(1, *self.end_parts(kernel))
-            return kernel
-        kernel.use(*(f"acc_{i}" for i in self.width))
-        kernel.add(2, *self.accepts_lines(kernel))
-        kernel.add(2, *(f"a_{i} = acc_{i}[v]" for i in self.width))
-        if phase.spec.schedule == "changed" and not self.plan.spec.delta:
-            test = self.is_nothing("a")
-            if phase.combiner == "any":
-                kernel.use("touched", "touch_epoch")
-                test = "not listed and touched[v] != touch_epoch"
-            kernel.add(2, f"if {test}:", *indented(self.skip_lines(kernel)))
-        if not self.plan.spec.delta:
-            kernel.add(2, *(f"acc_{i}[v] = {self.identity(i)}" for i in self.width))
-        kernel.add(2, *self.update_lines(kernel, "a"))
+        else:
+            kernel.use(*(f"acc_{i}" for i in self.width))
+            kernel.add(2, *self.accepts_lines(kernel), *self.take_lines(kernel))
+            kernel.add(2, *self.update_lines(kernel, "a"))
         kernel.add(1, *self.end_parts(kernel))
         return kernel
 
     def totals(self) -> CudaKernel:
         """The aggregators over all nodes as they are."""
         kernel = self.new_kernel("totals")
-        self.visit(kernel, "thread")
+        self.visit(kernel, self.by)
         kernel.add(2, *self.aggregate_lines(kernel, ""))
         kernel.add(1, *self.end_parts(kernel))
         return kernel
@@ -180,14 +245,15 @@ class PullWriter(PhaseParts):
         """List and stamp the nodes of the frontier that may send."""
         active = self.phase.functions["active"]
         assert active is not None  # kernels() checked
-        kernel = self.new_kernel("active")
+        kernel, sides = self.new_kernel("active"), {"node": ("row", "v")}
         kernel.use("num_rows", "everyone", "active", "epoch", "senders", "senders_epoch")
         kernel.use("senders_list", "counts", "senders_at", "row__out_going")
         kernel.add(1, "num_edges = np.int64(0)")
-        kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
+        self.visit_all(kernel)
         kernel.add(2, "if not (everyone or active[v] == epoch):", "    continue")
-        call = call_text(kernel, active, (), {"node": ("row", "v")}, self.plan)
-        kernel.add(2, f"if {call}:", "    senders[v] = senders_epoch")
+        kernel.add(2, *self.reduced(kernel, "active", sides))
+        call = call_text(kernel, active, (), sides, self.plan)
+        kernel.add(2, f"if {self.leader_test(call)}:", "    senders[v] = senders_epoch")
         kernel.add(3, "append_one(senders_list, counts, senders_at, v)")
         kernel.add(3, "num_edges += row__out_going[v]")
         kernel.add(1, "num_edges = warp_sum(num_edges)", "if cuda.laneid == 0:")

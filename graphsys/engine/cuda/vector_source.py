@@ -12,10 +12,11 @@ entries of a row; only where each of them reads whole vectors do the lanes walk 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from graphsys.engine.codegen.lowered import Lowered
 from graphsys.engine.codegen.plan import ProgramPlan
-from graphsys.engine.codegen.text import KernelText, call_text, cast_text
+from graphsys.engine.codegen.text import KernelText, cast_text
 from graphsys.engine.codegen.vector_parts import ComponentLoop, VectorParts, init_lines
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import (
@@ -87,6 +88,8 @@ def vector_init(plan: ProgramPlan, init: Lowered) -> CudaKernel:
 class CudaVectorWriter(VectorParts, ModeWriter, PullWriter):
     """Writes the kernels of one phase."""
 
+    by: ClassVar[str] = "warp"
+
     @property
     def components(self) -> ComponentLoop:
         """Who computes the components of a vector."""
@@ -98,21 +101,13 @@ class CudaVectorWriter(VectorParts, ModeWriter, PullWriter):
         message = self.phase.functions["message"]
         return self.phase.kind == "edge" and bool(message and message.reductions)
 
-    def kernels(self) -> list[str]:
-        """Return the texts of the phase's kernels."""
-        phase = self.phase
-        made = [] if phase.kind == "mode" else [self.apply()]
-        if phase.functions["aggregate"] is not None:
-            made.append(self.totals())
-        if phase.functions["active"] is not None:
-            made.append(self.active())
-        if phase.kind in ("node", "mode"):
-            made.append(self.send())
-        if phase.kind == "mode":
-            made.append(self.mode_pull("block"))
-        elif phase.kind != "local":
-            made += [self.pull(fused=True), self.pull(fused=False)]
-        return [kernel.text() for kernel in made]
+    def row_kernels(self) -> list[CudaKernel]:
+        """Return the kernels that walk rows: by warps, or blocks that find a mode."""
+        if self.phase.kind == "mode":
+            return [self.mode_pull("block")]
+        if self.phase.kind == "local":
+            return []
+        return [self.pull_by("warp", fused=True), self.pull_by("warp", fused=False)]
 
     # ---- parts
 
@@ -157,28 +152,23 @@ class CudaVectorWriter(VectorParts, ModeWriter, PullWriter):
         inner = indented([*first, *skip, *self.update_lines(kernel, "a")])
         return [*self.mode_reduce_lines(), "if warp == 0:", *inner]
 
-    # ---- kernels
+    # ---- hooks
 
-    def send(self) -> CudaKernel:
-        """Every node's message, once per node."""
-        kernel = self.new_kernel("send")
-        kernel.use("num_rows", "everyone", "active", "epoch")
+    def visit_all(self, kernel: CudaKernel) -> None:
+        """Open the loop over all nodes v; its body stands at depth 2."""
         kernel.add(1, "lane = cuda.laneid", "total = num_rows", LOOPS["warp"])
-        kernel.add(2, "v = np.int64(k)", "if everyone or active[v] == epoch:")
-        self.add_message(kernel, 3)
-        return kernel
+        kernel.add(2, "v = np.int64(k)")
 
-    def pull(self, *, fused: bool) -> CudaKernel:
-        """Combine the messages along each row; fused: and update the node at once."""
-        kernel = self.new_kernel(f"{'pull' if fused else 'gather'}_warp")
-        self.visit(kernel, "warp")
+    def leader_test(self, test: str) -> str:
+        """Return a test that holds for the first lane."""
+        return f"lane == 0 and {test}"
+
+    def combined_lines(self, kernel: CudaKernel, mapping: str, *, fused: bool) -> list[str]:
+        """Combine the messages along row r; update node v, or keep them."""
         kernel.use("indptr", "indices")
-        kernel.add(2, "r = v - row_base", *self.accepts_lines(kernel, updates=fused))
-        lines = self.vector_lines if self.is_vector else self.number_lines
-        kernel.add(2, *lines(kernel, fused=fused))
-        if fused:
-            kernel.add(1, *self.end_parts(kernel))
-        return kernel
+        if self.is_vector:
+            return self.vector_lines(kernel, fused=fused)
+        return super().combined_lines(kernel, mapping, fused=fused)
 
     def vector_lines(self, kernel: CudaKernel, *, fused: bool) -> list[str]:
         """Combine the vectors along row r, entry by entry; update node v, or keep them."""
@@ -201,28 +191,17 @@ class CudaVectorWriter(VectorParts, ModeWriter, PullWriter):
         head = "for e in range(np.int64(indptr[r]), np.int64(indptr[r + 1])):"
         return [head, *indented(["u = indices[e]", *lines])]
 
-    def number_lines(self, kernel: CudaKernel, *, fused: bool) -> list[str]:
-        """Combine the numbers along row r; update node v, or keep them."""
-        is_any = self.phase.combiner == "any"
-        lines = [f"a_{i} = {self.identity(i)}" for i in self.width]
-        if not fused:
-            kernel.use(*(f"acc_{i}" for i in self.width))
-            lines += self.components.once([f"a_{i} = acc_{i}[v]" for i in self.width])
-        if is_any:
-            lines.append("got = False")
-            if not fused:
-                kernel.use("touched", "touch_epoch")
-                lines += ["if touched[v] == touch_epoch:", "    continue"]
+    def walk_lines(self, kernel: CudaKernel, mapping: str) -> list[str]:
+        """Combine the numbers along row r."""
         if self.walks_together:
-            lines += self.entries(kernel, self.together_lines(kernel))
-        elif is_any:
-            lines += self.any_lines(kernel, "warp")
-        else:
-            lines += [*self.row_lines(kernel, "warp"), *self.reduce_lines()]
-        after = self.after_row(kernel, fused=fused)
+            return self.entries(kernel, self.together_lines(kernel))
+        return super().walk_lines(kernel, mapping)
+
+    def end_row(self, kernel: CudaKernel, mapping: str, *, fused: bool) -> list[str]:
+        """Have all lanes update node v, or the first one keep what was combined."""
         if not fused:
-            return [*lines, *self.components.once(after)]
-        return [*lines, *self.shared_by_lanes(), *after]
+            return super().end_row(kernel, mapping, fused=fused)
+        return [*self.shared_by_lanes(), *self.after_row(kernel, fused=fused)]
 
     def together_lines(self, kernel: CudaKernel) -> list[str]:
         """Combine the message along entry e into ``a_i``, which all lanes have."""
@@ -233,69 +212,14 @@ class CudaVectorWriter(VectorParts, ModeWriter, PullWriter):
                 combined = [f"if not ({self.is_nothing('m')}):", *indented(combined)]
         return [*self.seen(), *self.fetch_lines(kernel), *combined]
 
-    def apply(self) -> CudaKernel:
-        """Update nodes from the combined messages, and reset those."""
-        phase = self.phase
-        kernel = self.new_kernel("apply")
-        self.visit(kernel, "warp")
-        if phase.kind == "local":
-            if phase.functions["active"] is not None:
-                kernel.use("everyone", "active", "epoch")
-                kernel.add(2, "if not (everyone or active[v] == epoch):")
-                kernel.add(3, *self.skip_lines(kernel))
-            kernel.add(2, *self.update_lines(kernel, None))
-            kernel.add(1, *self.end_parts(kernel))
-            return kernel
-        kernel.use(*(f"acc_{i}" for i in self.width))
-        kernel.add(2, *self.accepts_lines(kernel))
-        if self.is_vector:
-            over = self.components.over
-            kernel.add(2, *over(["a_0[slot] = acc_0[v, j]"]), *self.hear_lines(kernel))
-            kernel.add(2, *over([f"acc_0[v, j] = {self.identity(0)}"]))
-        else:
-            kernel.add(2, *self.kept_lines(kernel))
-        kernel.add(2, *self.update_lines(kernel, "a"))
-        kernel.add(1, *self.end_parts(kernel))
-        return kernel
+    def take_lines(self, kernel: CudaKernel) -> list[str]:
+        """Take the combined message of node v over, and reset it."""
+        if not self.is_vector:
+            return super().take_lines(kernel)
+        over = self.components.over
+        taken = [*over(["a_0[slot] = acc_0[v, j]"]), *self.hear_lines(kernel)]
+        return [*taken, *over([f"acc_0[v, j] = {self.identity(0)}"])]
 
-    def kept_lines(self, kernel: CudaKernel) -> list[str]:
-        """Take the combined numbers of node v over, and reset them."""
-        phase = self.phase
-        lines = [f"a_{i} = acc_{i}[v]" for i in self.width]
-        if phase.spec.schedule == "changed":
-            test = self.is_nothing("a")
-            if phase.combiner == "any":
-                kernel.use("touched", "touch_epoch")
-                test = "not listed and touched[v] != touch_epoch"
-            lines += [f"if {test}:", *indented(self.skip_lines(kernel))]
-        reset = [f"acc_{i}[v] = {self.identity(i)}" for i in self.width]
-        return [*lines, "cuda.syncwarp()", *self.components.once(reset)]
-
-    def totals(self) -> CudaKernel:
-        """The aggregators over all nodes as they are."""
-        kernel = self.new_kernel("totals")
-        self.visit(kernel, "warp")
-        kernel.add(2, *self.aggregate_lines(kernel, ""))
-        kernel.add(1, *self.end_parts(kernel))
-        return kernel
-
-    def active(self) -> CudaKernel:
-        """List and stamp the nodes of the frontier that may send."""
-        active = self.phase.functions["active"]
-        assert active is not None  # kernels() checked
-        kernel = self.new_kernel("active")
-        kernel.use("num_rows", "everyone", "active", "epoch", "senders", "senders_epoch")
-        kernel.use("senders_list", "counts", "senders_at", "row__out_going")
-        kernel.add(1, "lane = cuda.laneid", "num_edges = np.int64(0)")
-        kernel.add(1, "total = num_rows", LOOPS["warp"])
-        kernel.add(2, "v = np.int64(k)", "if not (everyone or active[v] == epoch):")
-        kernel.add(3, "continue")
-        sides = {"node": ("row", "v")}
-        kernel.add(2, *self.reduced(kernel, "active", sides))
-        call = call_text(kernel, active, (), sides, self.plan)
-        kernel.add(2, f"if lane == 0 and {call}:", "    senders[v] = senders_epoch")
-        kernel.add(3, "append_one(senders_list, counts, senders_at, v)")
-        kernel.add(3, "num_edges += row__out_going[v]")
-        kernel.add(1, "num_edges = warp_sum(num_edges)", "if lane == 0:")
-        kernel.add(2, "cuda.atomic.add(counts, senders_at + 1, num_edges)")
-        return kernel
+    def reset_lines(self) -> list[str]:
+        """Have the first lane make the combined number of node v none."""
+        return ["cuda.syncwarp()", *self.components.once(super().reset_lines())]
