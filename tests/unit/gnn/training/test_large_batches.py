@@ -11,13 +11,13 @@ from graphsys import gnn
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.process_group import ProcessGroup
-from graphsys.gnn.training.optimizer import Lars, rate_at
-from graphsys.gnn.training.step import (
+from graphsys.gnn.training.gradients import (
     BLOCK,
     Int8Sum,
     dequantized,
     quantized,
 )
+from graphsys.gnn.training.optimizer import Lars, rate_at
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import (
     StopAfter,
