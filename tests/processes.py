@@ -1,6 +1,7 @@
 """Processes of a test: those below one, waiting for something, a running Ray cluster."""
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -12,8 +13,49 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.conftest import ROOT
+
+SIMULATED = {"NUMBA_ENABLE_CUDASIM": "1"}
+"""What chooses numba's CUDA simulator, before numba is imported."""
+INTERPRETED = {"TRITON_INTERPRET": "1"}
+"""What chooses Triton's interpreter."""
+
+
+def printed_by(
+    *words: object,
+    environment: dict[str, str] | None = None,
+    without: str = "",
+    timeout: float | None = None,
+) -> list[str]:
+    """Run Python at the root in a process of its own; return the lines that it prints.
+
+    Args:
+        words: What follows ``python``.
+        environment: Variables besides this process's.
+        without: One of its variables that is left out.
+        timeout: Seconds.
+    """
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if k != without} | (environment or {}),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+def rows_of(module: str, *cases: str, **options: Any) -> dict[str, dict[str, Any]]:
+    """Return the rows of JSON that a module prints, by their case."""
+    rows = map(json.loads, printed_by("-m", module, *cases, **options))
+    return {row["case"]: row for row in rows}
 
 
 def descendants(process: int) -> list[tuple[int, str]]:

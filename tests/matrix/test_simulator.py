@@ -1,8 +1,5 @@
 """What listed programs and those of one's own give in numba's CUDA simulator."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,12 +7,12 @@ import pytest
 
 from graphsys.engine.algorithms import ALGORITHMS
 from graphsys.engine.result import Result
-from tests.conftest import ROOT
 from tests.matrix.cells import difference, given_to
 from tests.matrix.graphs import mixed
 from tests.matrix.oracles import BY_WORKERS, GRAPHS
 from tests.matrix.programs import PROGRAMS
 from tests.matrix.test_programs import is_same
+from tests.processes import SIMULATED, printed_by
 from tests.unit.engine.algorithms.small_graphs import values
 
 pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
@@ -25,16 +22,8 @@ pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not inst
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run all in one process of its own, which lowers each program once."""
     folder = tmp_path_factory.mktemp("simulated")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.matrix.on_simulator", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    words = "-m", "tests.matrix.on_simulator", folder
+    printed_by(*words, environment=SIMULATED, timeout=1200)
     return folder
 
 

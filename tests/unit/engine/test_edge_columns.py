@@ -1,9 +1,6 @@
 """Further columns of edges in programs: which there are, nulls, what is refused."""
 
 import datetime as dt
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import prepare
 from graphsys.engine.program_run import prepare_program
 from graphsys.engine.run import run
-from tests.conftest import ROOT
+from tests.processes import SIMULATED, printed_by
 from tests.stores import edge_chunk, make_store
 from tests.unit.engine.algorithms.small_graphs import values
 
@@ -150,13 +147,5 @@ def test_a_device_reads_it(tmp_path: Path) -> None:
         f"done = run(Paid(), {graph!r}, device='cuda', strategy='warp')\n"
         "print(*done.table.column('value').to_pylist())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert sorted(map(float, done.stdout.split())) == [0, 2, 16, 44, 65]
+    [line] = printed_by("-c", code, environment=SIMULATED)
+    assert sorted(map(float, line.split())) == [0, 2, 16, 44, 65]

@@ -1,12 +1,7 @@
 """Counts on CUDA: in numba's simulator (a process of its own), and in machine code."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,26 +12,15 @@ from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.mining.counting import count, count_all
 from graphsys.mining.motifs import motif_census
 from graphsys.mining.simple_graph import SimpleGraph
+from tests.processes import SIMULATED, printed_by, rows_of
 
-ROOT = Path(__file__).parents[3]
 EDGES = np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])
 
 
 @cache
 def outcomes() -> dict[str, Any]:
     pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cuda_sim.run_mining"],
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return {row["case"]: row for row in rows}
+    return rows_of("tests.cuda_sim.run_mining", environment=SIMULATED, timeout=600)
 
 
 @pytest.mark.parametrize("case", ["loop", "karate", "hub", "dense", "asked"])
@@ -77,15 +61,7 @@ def test_kernels_spill_nothing() -> None:
     if shutil.which("ptxas") is None:
         pytest.skip("ptxas is not on PATH")
     # a process of its own: compiling without a driver replaces a function of numba-cuda
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILE],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    rows = [line.split() for line in done.stdout.splitlines()]
+    rows = [line.split() for line in printed_by("-c", COMPILE)]
     assert [row[0] for row in rows] == ["count_cliques", "sum_edges", "count_squares"]
     for name, registers, stack, spilled in rows:
         assert (int(stack), int(spilled)) == (0, 0), name

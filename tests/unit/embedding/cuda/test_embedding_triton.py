@@ -1,20 +1,15 @@
 """The Triton kernels in their interpreter (a process of its own) against CPU and torch."""
 
-import json
-import os
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.processes import INTERPRETED, rows_of
 from tests.triton_sim.cases import CASES
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
 
-ROOT = Path(__file__).parents[4]
 
 STEPS = tuple(case for case in CASES if case.startswith("step:"))
 BUCKETS = tuple(case for case in CASES if case.startswith("bucket:"))
@@ -24,19 +19,8 @@ RUNS = tuple(case for case in CASES if case.startswith("run:"))
 @cache
 def outcomes() -> dict[str, dict[str, Any]]:
     """Run all cases in one process."""
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.triton_sim.run_embedding", *CASES],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return {row["case"]: row for row in rows}
+    words = "tests.triton_sim.run_embedding", *CASES
+    return rows_of(*words, environment=INTERPRETED, timeout=1800)
 
 
 @pytest.mark.parametrize("case", STEPS)

@@ -1,18 +1,15 @@
 """Programs compile to Hopper's machine code without spills; no GPU is needed."""
 
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+
+from tests.processes import printed_by
 
 pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
 pytest.importorskip("nvidia.cu13", reason="the CUDA compiler's packages are not installed")
 if shutil.which("ptxas") is None:
     pytest.skip("ptxas is not on PATH", allow_module_level=True)
-
-ROOT = Path(__file__).parents[4]
 
 PROGRAM = """
 import sys
@@ -48,15 +45,8 @@ for report in reports:
 )
 def test_kernels_spill_nothing(name: str, kernel: str) -> None:
     # a process of its own: compiling without a driver replaces a function of numba-cuda
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, name],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    rows = [line.split() for line in done.stdout.splitlines()]
+    lines = printed_by("-c", PROGRAM, name)
+    rows = [line.split() for line in lines]
     assert kernel in [row[0] for row in rows]
     for found, registers, stack, spilled in rows:
         assert int(spilled) == 0, found
@@ -82,11 +72,8 @@ for report in compile_program(plan, clocked=True):
 
 
 def test_clocks_are_in_the_machine_code_only_where_they_were_asked_for() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PTX], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    rows = [line.split() for line in done.stdout.splitlines()]
+    lines = printed_by("-c", PTX)
+    rows = [line.split() for line in lines]
     marks = {(row[1], row[2]): row[3:] for row in rows if row[0] == "ptx"}
     assert marks["True", "pull_warp_0"] == ["1", "1", "1"]
     assert marks["True", "push_fused_thread_0"] == ["1", "1", "1"]

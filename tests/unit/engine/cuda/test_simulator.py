@@ -1,14 +1,12 @@
 """CUDA kernels in numba's simulator (a process of its own) against the CPU's results."""
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.cuda_sim.simulate import ROOT, outcomes
+from tests.cuda_sim.simulate import outcomes
+from tests.processes import SIMULATED, printed_by
 
 pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
 
@@ -84,13 +82,8 @@ def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
 
 
 def test_rows_stay_from_one_run_to_the_next_and_only_columns_that_are_read_come() -> None:
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "tests.cuda_sim.run_kept_rows"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    [line] = printed_by("-m", "tests.cuda_sim.run_kept_rows", environment=SIMULATED)
+    found = json.loads(line)
     assert found["bfs"] - found["bfs again"] == found["rows"]
     assert found["sssp"] - found["sssp again"] == found["weights"]
     # one graph's rows at most, and none beside blocks that are streamed
@@ -139,13 +132,8 @@ def test_supersteps_enqueued_together_give_the_same_and_copy_less() -> None:
 
 
 def test_gpu_check_sets_predicted_beside_measured() -> None:
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "tests.cuda_sim.run_predicted"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    [line] = printed_by("-m", "tests.cuda_sim.run_predicted", environment=SIMULATED)
+    found = json.loads(line)
     assert [row["case"] for row in found["rows"]] == ["pagerank, hub", "sssp, hub"]
     assert found["left_out"] == ["pagerank, hub, twc", "sssp, hub, twc"]
     for row in found["rows"]:

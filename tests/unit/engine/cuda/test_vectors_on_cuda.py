@@ -1,15 +1,13 @@
 """Programs of vectors in numba's CUDA simulator: beside the CPU, SciPy and NumPy."""
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from tests.cuda_sim.run_vectors import SIZES
-from tests.cuda_sim.simulate import ROOT, outcomes
+from tests.cuda_sim.simulate import outcomes
+from tests.processes import SIMULATED, printed_by
 
 pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
 
@@ -40,16 +38,8 @@ def outcome(case: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
     """Run what is compared with other libraries, in one process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cuda_sim.run_vectors"],
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    [line] = printed_by("-m", "tests.cuda_sim.run_vectors", environment=SIMULATED)
+    found: dict[str, Any] = json.loads(line)
     return found
 
 

@@ -1,17 +1,11 @@
 """The Triton kernels of message passing compile to Hopper's machine code, no spills."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.marks import slow_but
+from tests.processes import printed_by
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
-
-ROOT = Path(__file__).parents[4]
 
 PROGRAM = """
 import sys
@@ -31,17 +25,8 @@ NUM_KERNELS = 14
 def compiled(case: str) -> list[list[str]]:
     # a process of its own: compiling without a driver puts another in its place, and the
     # interpreter must be off
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, case],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    rows = [line.split(maxsplit=4) for line in done.stdout.splitlines()]
+    lines = printed_by("-c", PROGRAM, case, without="TRITON_INTERPRET")
+    rows = [line.split(maxsplit=4) for line in lines]
     assert len({row[4].rsplit(": ")[1] for row in rows}) == NUM_KERNELS
     return rows
 

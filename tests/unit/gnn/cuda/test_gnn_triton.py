@@ -1,20 +1,15 @@
 """Message passing by Triton's interpreter (a process of its own) against the CPU's."""
 
-import json
-import os
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.processes import INTERPRETED, rows_of
 from tests.triton_sim.gnn_cases import CASES, CHECKS, TRAININGS
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
 
-ROOT = Path(__file__).parents[4]
 KERNELS = tuple(case for case in CASES if case.startswith("kernel:"))
 ROWS = tuple(case for case in CASES if case.startswith("rows:"))
 
@@ -22,18 +17,8 @@ ROWS = tuple(case for case in CASES if case.startswith("rows:"))
 @cache
 def outcomes() -> dict[str, dict[str, Any]]:
     """Run all cases in one process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES, *TRAININGS, *CHECKS],
-        cwd=ROOT,
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return {row["case"]: row for row in rows}
+    words = "tests.triton_sim.run_gnn", *CASES, *TRAININGS, *CHECKS
+    return rows_of(*words, environment=INTERPRETED, timeout=1800)
 
 
 @pytest.mark.parametrize("case", KERNELS)

@@ -1,17 +1,11 @@
 """The trainer's Triton kernels compile to Hopper's machine code without spills."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.marks import slow_but
+from tests.processes import printed_by
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
-
-ROOT = Path(__file__).parents[4]
 
 PROGRAM = """
 import sys
@@ -43,17 +37,8 @@ CASES = [
 def compiled(case: str) -> list[list[str]]:
     # a process of its own: compiling without a driver puts another in its place, and the
     # interpreter must be off
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, case],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [line.split() for line in done.stdout.splitlines()]
+    lines = printed_by("-c", PROGRAM, case, without="TRITON_INTERPRET")
+    return [line.split() for line in lines]
 
 
 @pytest.mark.parametrize("case", CASES)
