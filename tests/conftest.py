@@ -102,6 +102,7 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -169,6 +170,19 @@ def run_python() -> Run:
             timeout=timeout,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Return a function that runs the command here, and gives code, stdout and stderr."""
+    from graphsys.cli import main as cli
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
 
     return run
 

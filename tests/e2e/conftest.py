@@ -1,6 +1,7 @@
 """A graph and a run that several end-to-end tests look at, made once by the command."""
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from tests.conftest import Run
 from tests.warm_command import WarmPrograms
 from tests.wheel_environment import build_wheel, make_environment
 
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 TRIANGLES = "".join(
     f"{3 * n + a}\t{3 * n + b}\n" for n in range(20) for a, b in ((0, 1), (1, 2), (2, 0))
 )
@@ -97,3 +99,12 @@ def warm_programs() -> Iterator[str]:
     warm = WarmPrograms(programs, Path(tempfile.mkdtemp(prefix="gs-warm-")))
     yield warm.path
     warm.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """Return a browser that draws pages without a screen."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium; apt-get install chromium-headless-shell")
+    return found

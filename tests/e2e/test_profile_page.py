@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tests.unit.analysis.test_page import report_of_many
 
 pytestmark = pytest.mark.e2e
 
-BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 # written behind the page: clicks every head twice, then says what it saw as a title
 PROBE = """
 <script>
@@ -68,14 +66,6 @@ told.wide = document.documentElement.scrollWidth - window.innerWidth;
 document.title = "told" + JSON.stringify(told) + "end";
 </script>
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no Chromium; apt-get install chromium-headless-shell")
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -22,7 +21,6 @@ pytest.importorskip("nbconvert", reason="the extra docs is not installed")
 
 pytestmark = pytest.mark.e2e
 PAGES = ROOT / "scripts" / "documenting" / "pages"
-BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 LOOKED_AT = (
     "index",
     "how_it_works",
@@ -177,14 +175,6 @@ def test_the_folder_of_another_is_not_replaced(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "holds no site" in done.stderr
     assert (tmp_path / "mine.txt").read_text() == "mine"
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no Chromium; apt-get install chromium-headless-shell")
-    return found
 
 
 @pytest.mark.parametrize("page", LOOKED_AT)

@@ -70,12 +70,12 @@ class PullWriter(PhaseParts):
         """Combine the messages along row r into ``a_i`` of the first thread."""
         if self.phase.combiner == "any" and mapping != "thread":
             return self.any_lines(kernel, mapping)
-        reduce = {
-            "thread": list,
-            "warp": self.reduce_lines,
-            "block": self.block_reduce_lines,
-        }
-        return [*self.row_lines(kernel, mapping), *reduce[mapping]()]
+        lines = self.row_lines(kernel, mapping)
+        if mapping == "warp":
+            lines += self.reduce_lines()
+        if mapping == "block":
+            lines += self.block_reduce_lines()
+        return lines
 
     def end_row(self, kernel: CudaKernel, mapping: str, *, fused: bool) -> list[str]:
         """Have one thread update node v from its ``a_i``, or keep those for ``apply``."""

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, evaluate, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.plan import Planner
 from graphsys.storage import Graph
 from tests.embedding_context import context_of
+from tests.trainings import Interrupt
 
 MakeRing = Callable[[int], Graph]
 
@@ -44,18 +44,6 @@ def mixed(config: EmbeddingConfig, **changes: Any) -> EmbeddingConfig:
         "epochs": 4,
     }
     return dataclasses.replace(config, **(values | changes))
-
-
-class Interrupt(Progress):
-    """Stops a training after so many steps of progress."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.steps -= 1
-        if self.steps < 0:
-            raise KeyboardInterrupt
 
 
 def test_pools_spelled_out_train_as_the_shorthand(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,12 @@ import pytest
 
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError, TrainingFailedError
-from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.training_log import read_log
 from graphsys.storage.verify.run import verify_run
+from tests.trainings import RemoveAt
 from tests.unit.embedding.training.test_embedding_api import MakeRing, short
-
-
-class RemoveAt(Progress):
-    """Removes the run when so many buckets are trained."""
-
-    def __init__(self, path: Path, steps: int) -> None:
-        self.path, self.left = path, steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.left -= 1
-        if self.left == 0:
-            shutil.rmtree(self.path)
 
 
 @pytest.fixture

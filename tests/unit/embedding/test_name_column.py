@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,8 @@ import pytest
 import graphsys as gs
 from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError, UnknownNameError
+from tests.conftest import Call
 
-Call = Callable[..., tuple[int, str, str]]
 CITIES = [f"city {k}" for k in range(12)]
 FEW = ("--set", "dim=4", "--set", "epochs=1")
 
@@ -51,18 +50,6 @@ def _ingest(folder: Path, out: Path) -> None:
     edges = {("user", "likes", "user"): folder / "likes.csv"}
     with pytest.warns(UserWarning, match="no model reads the column"):
         gs.ingest(out=out, nodes={"user": folder / "users.csv"}, edges=edges)
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Return a function that runs the command and gives code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
 
 
 def cells(path: Path, column: str) -> list[str]:

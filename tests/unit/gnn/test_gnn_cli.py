@@ -3,31 +3,17 @@
 import json
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.csv
 import pytest
 
-from graphsys.cli import main as cli
 from graphsys.storage import Graph
+from tests.conftest import Call
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
-Call = Callable[..., tuple[int, str, str]]
 SETTINGS = ("--set", "epochs=2", "--set", "dim=8", "--set", "batch_size=10")
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Return a function that runs the command and gives code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
 
 
 @pytest.fixture

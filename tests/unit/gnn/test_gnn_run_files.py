@@ -1,7 +1,6 @@
 """Every byte of a network's run is checked before it is used; `verify` looks at all."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 
 from graphsys import gnn
 from graphsys.core.errors import CorruptStoreError, TrainingFailedError
-from graphsys.core.progress import Progress
 from graphsys.storage.verify.run import verify_run
+from tests.trainings import RemoveAt
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import config_of
 
@@ -40,18 +39,6 @@ def test_a_flipped_bit_in_any_file_is_found_by_verify_and_on_opening(
                 gnn.open_run(run)
         file.write_bytes(sound)
     gnn.open_run(run)
-
-
-class RemoveAt(Progress):
-    """Removes the run when so many batches are trained."""
-
-    def __init__(self, path: Path, steps: int) -> None:
-        self.path, self.left = path, steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.left -= 1
-        if self.left == 0:
-            shutil.rmtree(self.path)
 
 
 def test_a_run_removed_while_it_is_trained_is_an_error(

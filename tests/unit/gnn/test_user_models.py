@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import checksum_of
 from graphsys.storage import Graph
+from tests.conftest import Call
 from tests.runs import reseal
 from tests.unit.gnn.conftest import Store
 
-Call = Callable[..., tuple[int, str, str]]
 FEW = ("--set", "epochs=2", "--set", "dim=8", "--set", "batch_size=10")
 HEAD = "import torch\nfrom torch import nn\nfrom graphsys.gnn import spmm\n"
 SAGE = """

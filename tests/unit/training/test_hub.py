@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsErr
 from graphsys.training.history import history
 from graphsys.training.hub import export_hub
 from tests.advice.case import advised
+from tests.conftest import Call
 
-Call = Callable[..., tuple[int, str, str]]
 FEW = ("--set", "dim=4", "--set", "epochs=2")
 SETTINGS = {
     "embedding": ("--set", "operator=complex_diagonal", "--set", "eval_every=1"),

@@ -20,7 +20,6 @@ from graphsys.core.errors import (
     UnknownNameError,
 )
 from graphsys.core.events import recording
-from graphsys.core.progress import Progress
 from graphsys.embedding import (
     EmbeddingConfig,
     Embeddings,
@@ -35,6 +34,7 @@ from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.storage import Graph
 from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import WriterLock
+from tests.trainings import Interrupt
 
 MakeRing = Callable[[int], Graph]
 
@@ -49,18 +49,6 @@ def short(config: EmbeddingConfig, **changes: Any) -> EmbeddingConfig:
     return dataclasses.replace(
         config, **({"epochs": 3, "checkpoint_seconds": 0.0} | changes)
     )
-
-
-class Interrupt(Progress):
-    """Stops a training after so many steps of progress."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.steps -= 1
-        if self.steps < 0:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("partitions", [1, 4])

@@ -25,6 +25,7 @@ from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.storage import Graph
 from graphsys.training.callbacks import Step
 from tests.embedding_context import context_of
+from tests.trainings import Ends
 
 MakeRing = Callable[[int], Graph]
 
@@ -63,21 +64,6 @@ class Listener(Callback):
         assert training.path is not None
         assert runs.read_state(training.path).is_complete
         self.calls.append("done")
-
-
-class Ends(Callback):
-    """Ends a training, or breaks it, after so many steps."""
-
-    def __init__(self, num_steps: int, err: BaseException | None = None) -> None:
-        self._left, self._err = num_steps, err
-
-    def on_step_end(self, training: Training, step: Step) -> None:
-        self._left -= 1
-        if self._left:
-            return
-        if self._err is not None:
-            raise self._err
-        training.stop()
 
 
 def content(path: Path) -> dict[str, bytes]:

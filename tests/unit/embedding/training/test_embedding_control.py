@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, evaluate, load_config, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.checkpoints import find_checkpoint, preserved_epochs
@@ -16,21 +15,10 @@ from graphsys.embedding.control_config import EdgeSetConfig
 from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training_log import read_log
 from graphsys.storage import Graph
+from tests.trainings import Interrupt
 from tests.unit.embedding.triple_graphs import read_triples, write
 
 MakeRing = Callable[[int], Graph]
-
-
-class Interrupt(Progress):
-    """Stops a training after so many steps of progress."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.steps -= 1
-        if self.steps < 0:
-            raise KeyboardInterrupt
 
 
 def tables(path: Path) -> dict[str, bytes]:

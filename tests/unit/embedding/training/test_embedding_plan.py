@@ -11,7 +11,6 @@ import pytest
 
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import parse_bytes
-from graphsys.core.progress import Progress
 from graphsys.datasets import recipes
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
@@ -25,6 +24,7 @@ from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, Source
 from graphsys.training.memory_split import PARTS
 from tests.embedding_context import context_of
+from tests.trainings import Interrupt
 
 MakeRing = Callable[[int], Graph]
 
@@ -156,18 +156,6 @@ def test_the_number_of_partitions_that_is_named_fits(
     assert named
     assert int(named.group(1)) <= 32
     assert make(int(named.group(1))).choose(budget, is_stated=True).capacity >= 2
-
-
-class Interrupt(Progress):
-    """Stops a training after some steps of progress."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.steps -= 1
-        if self.steps < 0:
-            raise KeyboardInterrupt
 
 
 def test_a_run_resumed_with_less_memory_keeps_its_order(

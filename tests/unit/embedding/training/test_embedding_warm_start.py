@@ -25,22 +25,11 @@ from graphsys.embedding.config import RowDtype
 from graphsys.embedding.training_log import read_log
 from graphsys.storage import Graph
 from graphsys.storage.ingest.append import append
+from tests.trainings import Interrupt
 from tests.unit.embedding.triple_graphs import Listed, read_triples, write
 
 MakeRing = Callable[[int], Graph]
 Rows = npt.NDArray[np.float32]
-
-
-class Interrupt(Progress):
-    """Stops a training after so many steps of progress."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        self.steps -= 1
-        if self.steps < 0:
-            raise KeyboardInterrupt
 
 
 def rows_of(run: Path, ids: list[Any]) -> Rows:

@@ -1,7 +1,6 @@
 """GATNE against formulas written out; what it learns, and what it refuses."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 import torch
 
 from graphsys import gnn
-from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.data.features import InputShape
 from graphsys.gnn.data.loader import Loader
@@ -23,6 +21,7 @@ from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.training.api import build_context
 from graphsys.metrics import pair_metrics
 from graphsys.storage import Graph
+from tests.conftest import Call
 from tests.unit.gnn.multiplex_graphs import (
     NUM,
     RELATIONS,
@@ -214,21 +213,6 @@ def test_features_make_rows_of_several_types(tmp_path: Path) -> None:
     measured = gnn.evaluate(tmp_path / "run")["metrics"]
     assert list(measured["relations"]) == ["buys"]
     assert measured["num_edges"] == 2
-
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Return a function that runs the command and gives code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
 
 
 TRAIN = ("--set", "model=gatne", "--set", "task=link_prediction", "--set", "epochs=1")

@@ -11,6 +11,7 @@ from graphsys.gnn import Callback, Training
 from graphsys.gnn import run as runs
 from graphsys.storage.runs import run_folder
 from graphsys.training.callbacks import Step
+from tests.trainings import Ends
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import are_equal, config_of, weights_of
 
@@ -45,21 +46,6 @@ class Listener(Callback):
         assert training.path is not None
         assert runs.read_state(training.path).is_complete
         self.calls.append("done")
-
-
-class Ends(Callback):
-    """Ends a training, or breaks it, after so many steps."""
-
-    def __init__(self, num_steps: int, err: BaseException | None = None) -> None:
-        self._left, self._err = num_steps, err
-
-    def on_step_end(self, training: Training, step: Step) -> None:
-        self._left -= 1
-        if self._left:
-            return
-        if self._err is not None:
-            raise self._err
-        training.stop()
 
 
 def test_calls_come_in_the_order_of_the_loop(groups: Store, tmp_path: Path) -> None:
