@@ -1,7 +1,6 @@
 """LABOR-0: neighbor sampling that lets the nodes of a hop share neighbors."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
 from graphsys.sampling.adjacency import PartitionedCsr
-from graphsys.sampling.multi_hop import Frontier, Pair
+from graphsys.sampling.multi_hop import Draw, Frontier
 from graphsys.sampling.neighbors import NeighborSampler
 from graphsys.sampling.sample_builder import Growth
 
@@ -50,19 +49,11 @@ class LaborSampler(NeighborSampler):
         self.is_layer_dependent = is_layer_dependent
         self._draws_places = False
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
-        buffers, (low, high) = growth.buffers, span
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
+        hop, key, (low, high), name, row = at
+        buffers = growth.buffers
         fanout = self.fanouts[rows.name][hop]
-        nodes, indptr = self._count(growth, rows, fanout, span, name, row)
+        nodes, indptr = self._count(growth, rows, fanout, at)
         begin, average = int(indptr[row]), int(indptr[row + high - low])
         hops = () if self.is_layer_dependent else (hop,)
         own = draw_key(self.seed, "labor", *key, *hops, rows.neighbor_type)

@@ -11,7 +11,7 @@ from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.layer_entries import keep_sources, weigh_sources
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
+from graphsys.sampling.multi_hop import Draw, Frontier, HopSampler
 from graphsys.sampling.neighbors import ALL
 from graphsys.sampling.sample_builder import Growth, require_inside
 
@@ -62,18 +62,10 @@ class LayerSampler(HopSampler):
         self.counts = tuple(counts)
         self._draws_places = False
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
-        buffers, (low, high) = growth.buffers, span
-        nodes, indptr = self._count(growth, rows, ALL, span, name, row)
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
+        hop, key, (low, high), name, row = at
+        buffers = growth.buffers
+        nodes, indptr = self._count(growth, rows, ALL, at)
         end = int(indptr[row + high - low])
         num_entries = end - int(indptr[row])
         slots = buffers.filled(

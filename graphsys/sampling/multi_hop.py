@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,24 @@ Ints = npt.NDArray[np.int64]
 Frontier = Literal["all", "new"]
 Seeds = Ints | Mapping[str, Ints]
 Pair = tuple[int, int]
+
+
+class Draw(NamedTuple):
+    """Whose neighbors are drawn, and where they go.
+
+    Attributes:
+        hop: The hop, from 0.
+        key: Epoch and batch.
+        span: The nodes of the type, from and up to which.
+        name: Of the buffers of these rows.
+        row: Which of those rows is the first.
+    """
+
+    hop: int
+    key: Pair
+    span: Pair
+    name: Any
+    row: int
 
 
 class HopSampler:
@@ -142,9 +160,8 @@ class HopSampler:
         indptr = growth.buffers.room(("indptr", relation), len(nodes) + 1, np.int64)
         indptr[0] = end = 0
         if len(nodes):
-            end = self._pick(
-                growth, rows, hop, (epoch, batch), (0, len(nodes)), relation, 0
-            )
+            at = Draw(hop, (epoch, batch), (0, len(nodes)), relation, 0)
+            end = self._pick(growth, rows, at)
         neighbors = growth.buffers.room(("neighbors", relation), end, np.int64)
         indptr = growth.buffers.room(("indptr", relation), 0, np.int64)
         return indptr[: len(nodes) + 1], neighbors[:end]
@@ -161,20 +178,11 @@ class HopSampler:
             )
         return Growth(buffers, self.sizes)
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
-        """Choose the neighbors of ``nodes[span]``; return the end of the last row.
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
+        """Choose the neighbors of ``nodes[at.span]``; return the end of the last row.
 
-        An implementation fills the buffers ``("indptr", name)`` from ``row`` on and
-        ``("neighbors", name)``, and whatever :meth:`_extras` reads.
+        An implementation fills the buffers ``("indptr", at.name)`` from ``at.row`` on and
+        ``("neighbors", at.name)``, and whatever :meth:`_extras` reads.
         """
         raise NotImplementedError
 
@@ -183,9 +191,7 @@ class HopSampler:
         growth: Growth,
         rows: PartitionedCsr,
         fanout: int,
-        span: Pair,
-        name: Any,
-        row: int,
+        at: Draw,
         *,
         is_replacing: bool = False,
     ) -> tuple[Ints, Ints]:
@@ -193,7 +199,7 @@ class HopSampler:
 
         Rows that are shorter have all of their entries, without replacement.
         """
-        low, high = span
+        (low, high), name, row = at.span, at.name, at.row
         nodes = growth.nodes(rows.node_type)
         indptr = growth.buffers.room(("indptr", name), row + high - low + 1, np.int64)
         end = count_sampled(
@@ -265,9 +271,8 @@ class HopSampler:
                     growth.buffers.room(("indptr", name), high + 1, np.int64)[0] = 0
                 end = begin
                 if high > row:
-                    end = self._pick(
-                        growth, rows, hop, (epoch, batch), (row, high), name, row
-                    )
+                    at = Draw(hop, (epoch, batch), (row, high), name, row)
+                    end = self._pick(growth, rows, at)
                     tell_sampled(
                         rows,
                         growth.buffers.room(("indptr", name), 0, np.int64),

@@ -11,7 +11,7 @@ from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.kernels.cpu.sampling.sampled_rows import pick_entries
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
+from graphsys.sampling.multi_hop import Draw, Frontier, HopSampler
 from graphsys.sampling.sample_builder import Growth
 
 ALL = -1
@@ -85,20 +85,12 @@ class NeighborSampler(HopSampler):
         self.is_replacing, self.is_weighted = is_replacing, is_weighted
         self._draws_places = not is_weighted
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
-        buffers, (low, high) = growth.buffers, span
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
+        hop, key, (low, high), name, row = at
+        buffers = growth.buffers
         fanout = self.fanouts[rows.name][hop]
         nodes, indptr = self._count(
-            growth, rows, fanout, span, name, row, is_replacing=self.is_replacing
+            growth, rows, fanout, at, is_replacing=self.is_replacing
         )
         end = int(indptr[row + high - low])
         room = max(fanout, 1)

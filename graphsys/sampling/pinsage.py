@@ -10,7 +10,7 @@ from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.visited_rows import visit_neighborhoods
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
+from graphsys.sampling.multi_hop import Draw, Frontier, HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
 
 Ints = npt.NDArray[np.int64]
@@ -137,17 +137,9 @@ class ImportanceSampler(HopSampler):
             )
         return indptr, found[:end], weights[:end]
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
-        buffers, (low, high) = growth.buffers, span
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
+        hop, key, (low, high), name, row = at
+        buffers = growth.buffers
         most = min(self.num_neighbors[hop], self.num_walks * self.walk_length)
         indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
         room = int(indptr[row]) + (high - low) * most
@@ -155,7 +147,7 @@ class ImportanceSampler(HopSampler):
             buffers,
             rows,
             growth.nodes(rows.node_type),
-            span,
+            at.span,
             draw_key(self.seed, "visits", *key, hop),
             0,
             self.num_neighbors[hop],

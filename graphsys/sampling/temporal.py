@@ -1,7 +1,7 @@
 """Temporal sampling: neighbors by edges that are older than the seed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from graphsys.kernels.cpu.sampling.timed_rows import (
 )
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.multi_hop import Frontier, Pair
+from graphsys.sampling.multi_hop import Draw, Frontier
 from graphsys.sampling.neighbors import NeighborSampler
 from graphsys.sampling.sample_builder import GroupedGrowth, Growth, Ints
 
@@ -109,20 +109,12 @@ class TemporalSampler(NeighborSampler):
         groups = dict(zip(seeds, parts, strict=True))
         return GroupedGrowth(buffers, self.sizes, seed_groups=groups, times=joined)
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
         assert isinstance(growth, GroupedGrowth)  # _begin made it
-        buffers, (low, high) = growth.buffers, span
+        hop, key, (low, high), name, row = at
+        buffers = growth.buffers
         fanout = self.fanouts[rows.name][hop]
-        nodes, indptr = self._count(growth, rows, fanout, span, name, row)
+        nodes, indptr = self._count(growth, rows, fanout, at)
         most = int(indptr[row + high - low])
         room = max(fanout, 1)
         end: int = pick_entries_before(

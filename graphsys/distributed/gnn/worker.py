@@ -28,7 +28,7 @@ from graphsys.distributed.transport.requests import RequestChannel
 from graphsys.gnn.config import GnnConfig
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.features import DenseFeatures, FeatureTable
-from graphsys.sampling.multi_hop import HopSampler, Pair
+from graphsys.sampling.multi_hop import Draw, HopSampler
 from graphsys.sampling.sample_builder import Growth
 from graphsys.storage.reader import GraphReader
 from graphsys.training.callbacks import Callback
@@ -138,17 +138,9 @@ class _LocalSampler(HopSampler):
         )
         self._sampler, self._graph = sampler, graph
 
-    def _pick(
-        self,
-        growth: Growth,
-        rows: PartitionedCsr,
-        hop: int,
-        key: Pair,
-        span: Pair,
-        name: Any,
-        row: int,
-    ) -> int:
-        (low, high), (epoch, batch), graph = span, key, self._graph
+    def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
+        hop, (epoch, batch), (low, high), name, row = at
+        graph = self._graph
         nodes = growth.nodes(rows.node_type)[low:high]
         owners = graph.owner_of(rows.node_type, nodes)
         of = {int(owner): nodes[owners == owner] for owner in distinct(owners)}
