@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import BudgetError, InputError
 from graphsys.core.memory import format_bytes, parse_bytes
+from graphsys.storage.ingest.split_column import rows_of
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source, WrappedSource
 
 
@@ -60,7 +60,7 @@ class ListedNodesOnly(WrappedSource):
             total += len(is_kept)
             if not is_kept.all():
                 dropped += int((~is_kept).sum())
-                chunk = _rows(chunk, np.flatnonzero(is_kept))
+                chunk = rows_of(chunk, np.flatnonzero(is_kept))
             yield chunk
         if not dropped:
             return
@@ -114,12 +114,3 @@ class ListedNodesOnly(WrappedSource):
             for part in parts
         ]
         return pa.concat_arrays([part.cast(pa.large_string()) for part in plain])
-
-
-def _rows(chunk: EdgeChunk, rows: npt.NDArray[np.int64]) -> EdgeChunk:
-    def of(values: Any) -> Any:
-        is_plain = isinstance(values, np.ndarray)
-        return values[rows] if is_plain else values.take(pa.array(rows))
-
-    columns = {name: of(values) for name, values in chunk.columns.items()}
-    return replace(chunk, src=of(chunk.src), dst=of(chunk.dst), columns=columns)

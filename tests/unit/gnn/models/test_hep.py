@@ -19,12 +19,11 @@ from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.training.api import build_context
 from graphsys.gnn.training.step import Stepper
 from graphsys.storage import Graph
+from tests.conftest import Call
 from tests.unit.gnn.conftest import Store
-from tests.unit.gnn.models.test_gatne import Call, call
 from tests.unit.gnn.multiplex_graphs import numbers
 from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of
 
-__all__ = ["call"]
 MODELS = ("hep", "ahep")
 Floats = npt.NDArray[np.float64]
 

@@ -16,11 +16,10 @@ from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.tasks.decoders import Senses
 from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
+from tests.conftest import Call
 from tests.stores import edge_chunk, make_store
-from tests.unit.gnn.models.test_gatne import Call, call
 from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of
 
-__all__ = ["call"]
 SIZE = 12
 
 
