@@ -23,80 +23,18 @@ MARGIN: Final = 0.5
 NUM_QUERIES, NUM_COLUMNS = 6, 9
 
 
-@jit
-def softmax(
-    scores: Any,
-    skip: Any,
-    positives: Any,
-    own: Any,
-    nodes: Any,
-    weights: Any,
-    bias: Any,
-    margin: Any,
-    counting: Any,
-    num_easy: Any,
-    out: Any,
-) -> Any:
-    return softmax_losses(
-        scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
-    )
+def for_python(losses: Any) -> Any:
+    """Return a kernel that only kernels can call, with an entry from Python."""
+
+    @jit
+    def call(*given: Any) -> Any:
+        return losses(*given)
+
+    return call
 
 
-@jit
-def logistic(
-    scores: Any,
-    skip: Any,
-    positives: Any,
-    own: Any,
-    nodes: Any,
-    weights: Any,
-    bias: Any,
-    margin: Any,
-    counting: Any,
-    num_easy: Any,
-    out: Any,
-) -> Any:
-    return logistic_losses(
-        scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
-    )
-
-
-@jit
-def weighted(
-    scores: Any,
-    skip: Any,
-    positives: Any,
-    own: Any,
-    nodes: Any,
-    weights: Any,
-    bias: Any,
-    margin: Any,
-    counting: Any,
-    num_easy: Any,
-    out: Any,
-) -> Any:
-    return weighted_losses(
-        scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
-    )
-
-
-@jit
-def ranking(
-    scores: Any,
-    skip: Any,
-    positives: Any,
-    own: Any,
-    nodes: Any,
-    weights: Any,
-    bias: Any,
-    margin: Any,
-    counting: Any,
-    num_easy: Any,
-    out: Any,
-) -> Any:
-    return ranking_losses(
-        scores, skip, positives, own, nodes, weights, bias, margin, counting, num_easy, out
-    )
+softmax, logistic = for_python(softmax_losses), for_python(logistic_losses)
+weighted, ranking = for_python(weighted_losses), for_python(ranking_losses)
 
 
 def softplus(x: Any) -> Any:

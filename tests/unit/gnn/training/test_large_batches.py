@@ -1,13 +1,11 @@
 """Large batches and several processes: LARS, scaled rates, gradients of 8 bits."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from graphsys import gnn
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.process_group import ProcessGroup
@@ -18,13 +16,8 @@ from graphsys.gnn.training.gradients import (
     quantized,
 )
 from graphsys.gnn.training.optimizer import Lars, rate_at
-from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import (
-    StopAfter,
-    StoppedError,
-    are_equal,
     config_of,
-    weights_of,
 )
 
 
@@ -52,24 +45,6 @@ def test_lars_leaves_biases_and_zeros_to_momentum() -> None:
     optimizer.step()
     assert bias.tolist() == [2.5, 3.5]
     assert zeros.tolist() == [[-0.5, -0.5], [-0.5, -0.5]]
-
-
-def test_lars_trains_and_resumes(groups: Store, tmp_path: Path) -> None:
-    graph = groups(1)
-    config = config_of(
-        optimizer="lars",
-        lr=2.0,
-        epochs=30,
-        deterministic=True,
-        checkpoint_seconds=0,
-        weight_decay=1e-3,
-    )
-    gnn.train(graph, config, tmp_path / "whole")
-    assert gnn.evaluate(tmp_path / "whole", split="train")["metrics"]["accuracy"] >= 0.9
-    with pytest.raises(StoppedError):
-        gnn.train(graph, config, tmp_path / "run", progress=StopAfter(7))
-    gnn.train(graph, None, tmp_path / "run", resume=True)
-    assert are_equal(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
 
 
 def test_the_rate_is_scaled_by_the_batch_and_warmed_up() -> None:

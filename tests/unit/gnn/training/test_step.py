@@ -146,11 +146,14 @@ def test_lamb_takes_the_paper_s_step() -> None:
         assert weight.detach().numpy() == pytest.approx(w, rel=1e-5)
 
 
-def test_lamb_trains_and_resumes(groups: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("optimizer", "lr"), [("lamb", 0.05), ("lars", 2.0)])
+def test_an_optimizer_for_large_batches_trains_and_resumes(
+    groups: Store, tmp_path: Path, optimizer: str, lr: float
+) -> None:
     graph = groups(1)
     config = config_of(
-        optimizer="lamb",
-        lr=0.05,
+        optimizer=optimizer,
+        lr=lr,
         epochs=30,
         deterministic=True,
         checkpoint_seconds=0,
