@@ -19,6 +19,7 @@ from graphsys.engine.cuda.run import run_on_device
 from graphsys.engine.topology import Topology
 from tests.cuda_sim import warp_shim
 from tests.cuda_sim.garbage import leave_garbage
+from tests.cuda_sim.vector_programs import Reduced, reductions
 
 NUM_NODES, NUM_EDGES = 60, 300
 SIZES = (1, 3, 31, 32, 33, 64, 130)
@@ -51,32 +52,14 @@ def summed(dtype: str, size: int, *, weighted: bool, both: bool) -> Any:
     return (Weighted if weighted else Sums)()
 
 
-class Reduced(gs.VertexProgram):
-    """Every reduction, of vectors with equal components."""
+class Eighths(Reduced):
+    """Every reduction, of vectors with equal components; all their sums are exact."""
 
     x = gs.state("float64", shape=(70,))
-    least = gs.state("float64")
-    most = gs.state("float64")
-    mean = gs.state("float64")
-    first = gs.state("int64")
-    last = gs.state("int64")
-    square = gs.state("float64")
 
     def init(self, node: Any) -> Any:
         value = int(8 * gs.random(3, node.id, gs.component)) - 4.0
         return value, 0.0, 0.0, 0.0, 0, 0, 0.0
-
-    def update(self, node: Any) -> Any:
-        x = 2 * node.x
-        return (
-            node.x,
-            min(x),
-            np.max(x),
-            np.mean(x),
-            int(np.argmin(x)),
-            int(np.argmax(x)),
-            np.dot(x, node.x),
-        )
 
 
 def on_device(program: Any, topology: Topology, **options: Any) -> Any:
@@ -119,19 +102,10 @@ def wrong_sums(topology: Topology, *, is_directed: bool) -> dict[str, float]:
 
 def wrong_reductions(topology: Topology) -> dict[str, float]:
     """Return how far reductions are from NumPy's."""
-    table = on_device(Reduced(), topology)
-    x = np.array(table["x"].to_pylist())
-    expected = {
-        "least": 2 * x.min(axis=1),
-        "most": 2 * x.max(axis=1),
-        "mean": 2 * x.mean(axis=1),
-        "first": x.argmin(axis=1),
-        "last": x.argmax(axis=1),
-        "square": 2 * (x * x).sum(axis=1),
-    }
+    table = on_device(Eighths(), topology)
     return {
         name: float(np.abs(values - table[name].to_numpy()).max())
-        for name, values in expected.items()
+        for name, values in reductions(np.array(table["x"].to_pylist())).items()
     }
 
 

@@ -202,6 +202,45 @@ class Votes(gs.VertexProgram):
     phases = (Own, Most, Search, Least)
 
 
+class Reduced(gs.VertexProgram):
+    """Every reduction of a vector."""
+
+    x = gs.state("float64", shape=(6,))
+    least = gs.state("float64")
+    most = gs.state("float64")
+    mean = gs.state("float64")
+    first = gs.state("int64")
+    last = gs.state("int64")
+    square = gs.state("float64")
+
+    def init(self, node: Any) -> Any:
+        return gs.random(3, node.id, gs.component), 0.0, 0.0, 0.0, 0, 0, 0.0
+
+    def update(self, node: Any) -> Any:
+        x = 2 * node.x
+        return (
+            node.x,
+            min(x),
+            np.max(x),
+            np.mean(x),
+            int(np.argmin(x)),
+            int(np.argmax(x)),
+            np.dot(x, node.x),
+        )
+
+
+def reductions(x: Any) -> dict[str, Any]:
+    """Return what :class:`Reduced` finds of vectors ``[N, K]``."""
+    return {
+        "least": 2 * x.min(axis=1),
+        "most": 2 * x.max(axis=1),
+        "mean": 2 * x.mean(axis=1),
+        "first": x.argmin(axis=1),
+        "last": x.argmax(axis=1),
+        "square": 2 * (x * x).sum(axis=1),
+    }
+
+
 VECTOR_PROGRAMS: dict[str, type[gs.VertexProgram]] = {
     kind.__name__: kind for kind in (Walkers, Features, Nearest, BothWays, Alike, Votes)
 }

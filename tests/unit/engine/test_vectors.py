@@ -20,6 +20,7 @@ from graphsys.engine.output import write_table
 from graphsys.engine.program_run import explain
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
+from tests.cuda_sim.vector_programs import Reduced, reductions
 from tests.unit.engine.execute.test_checkpoint import StopAfter, StoppedError
 from tests.unit.engine.programs.runs import random_graph
 
@@ -404,39 +405,13 @@ def test_what_an_indexed_vector_is_refused_with_works() -> None:
 
 
 def test_reductions_are_numpy_s() -> None:
-    class Reduced(gs.VertexProgram):
-        x = gs.state("float64", shape=(6,))
-        least = gs.state("float64")
-        most = gs.state("float64")
-        mean = gs.state("float64")
-        first = gs.state("int64")
-        last = gs.state("int64")
-        square = gs.state("float64")
-
-        def init(self, node: Any) -> Any:
-            return gs.random(3, node.id, gs.component), 0.0, 0.0, 0.0, 0, 0, 0.0
-
-        def update(self, node: Any) -> Any:
-            x = 2 * node.x
-            return (
-                node.x,
-                min(x),
-                np.max(x),
-                np.mean(x),
-                int(np.argmin(x)),
-                int(np.argmax(x)),
-                np.dot(x, node.x),
-            )
-
     done = run(Reduced(), graph(), max_supersteps=1)
-    x = vectors(done, "x")
-    table = {n: done.table[n].to_numpy() for n in done.table.column_names if n != "x"}
-    np.testing.assert_array_equal(table["least"], 2 * x.min(axis=1))
-    np.testing.assert_array_equal(table["most"], 2 * x.max(axis=1))
-    np.testing.assert_allclose(table["mean"], 2 * x.mean(axis=1))
-    np.testing.assert_array_equal(table["first"], x.argmin(axis=1))
-    np.testing.assert_array_equal(table["last"], x.argmax(axis=1))
-    np.testing.assert_allclose(table["square"], 2 * (x * x).sum(axis=1))
+    for name, wanted in reductions(vectors(done, "x")).items():
+        found = done.table[name].to_numpy()
+        if name in ("mean", "square"):
+            np.testing.assert_allclose(found, wanted)
+        else:
+            np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("is_directed", [True, False])
