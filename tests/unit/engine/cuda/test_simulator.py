@@ -82,7 +82,7 @@ def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
 
 
 def test_rows_stay_from_one_run_to_the_next_and_only_columns_that_are_read_come() -> None:
-    [line] = printed_by("-m", "tests.cuda_sim.run_kept_rows", environment=SIMULATED)
+    *_, line = printed_by("-m", "tests.cuda_sim.run_kept_rows", environment=SIMULATED)
     found = json.loads(line)
     assert found["bfs"] - found["bfs again"] == found["rows"]
     assert found["sssp"] - found["sssp again"] == found["weights"]
@@ -132,7 +132,7 @@ def test_supersteps_enqueued_together_give_the_same_and_copy_less() -> None:
 
 
 def test_gpu_check_sets_predicted_beside_measured() -> None:
-    [line] = printed_by("-m", "tests.cuda_sim.run_predicted", environment=SIMULATED)
+    *_, line = printed_by("-m", "tests.cuda_sim.run_predicted", environment=SIMULATED)
     found = json.loads(line)
     assert [row["case"] for row in found["rows"]] == ["pagerank, hub", "sssp, hub"]
     assert found["left_out"] == ["pagerank, hub, twc", "sssp, hub, twc"]

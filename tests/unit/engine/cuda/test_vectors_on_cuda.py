@@ -38,7 +38,7 @@ def outcome(case: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
     """Run what is compared with other libraries, in one process."""
-    [line] = printed_by("-m", "tests.cuda_sim.run_vectors", environment=SIMULATED)
+    *_, line = printed_by("-m", "tests.cuda_sim.run_vectors", environment=SIMULATED)
     found: dict[str, Any] = json.loads(line)
     return found
 
