@@ -108,7 +108,8 @@ def check_times(values: Any, where: str, first_row: int = 0) -> Any:
         return times_of(values, where, first_row)
     if unit_of(values.type):
         return values
-    if not (pt.is_integer(values.type) or pt.is_temporal(values.type)):
+    is_moment = pt.is_temporal(values.type) and not pt.is_time(values.type)
+    if not (pt.is_integer(values.type) or is_moment):
         raise InputError(
             f"{where}: times are of type {values.type}, expected integers or timestamps"
         )

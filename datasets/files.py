@@ -88,6 +88,7 @@ _MAGIC: Final = {
 }
 _SCHEMES: Final = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_UTF32_MARKS: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 UTF8_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -410,17 +411,18 @@ def read_head(file: InputFile, num_bytes: int = 1 << 18) -> bytes:
     """Return the first decompressed bytes of a file, without a byte order mark.
 
     Raises:
-        InputError: the file is UTF-16, or nothing is in it.
+        InputError: the file is UTF-16 or UTF-32, or nothing is in it.
     """
     stream = file.open()
     try:
         head = file.read(stream, num_bytes)
     finally:
         stream.close()
-    if head.startswith(_UTF16_MARKS):
+    if head.startswith((*_UTF16_MARKS, *_UTF32_MARKS)):
+        kind = "UTF-32" if head.startswith(_UTF32_MARKS) else "UTF-16"
         raise InputError(
-            f"{file.name}:1: UTF-16 text, expected UTF-8; convert it with iconv, iconv -f "
-            "UTF-16 -t UTF-8 FILE > NEW"
+            f"{file.name}:1: {kind} text, expected UTF-8; convert it with iconv, iconv -f "
+            f"{kind} -t UTF-8 FILE > NEW"
         )
     if not head:
         raise InputError(f"{file.name}: the file is empty, expected edges")

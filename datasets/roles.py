@@ -152,7 +152,8 @@ def _shown(names: Sequence[str]) -> str:
     """Return names for a message: on one line, and not too long."""
     lines = (re.sub(r"[ \t\r\n]+", " ", name) for name in names)
     lines = (it if it.isprintable() else repr(it)[1:-1] for it in lines)
-    return cut_list((it if len(it) <= 60 else f"{it[:60]}..." for it in lines), 8)
+    shown = cut_list((it if len(it) <= 60 else f"{it[:60]}..." for it in lines), 8)
+    return shown or "none"
 
 
 def _unknown_column(asked: str, names: Sequence[str], where: str) -> Exception:

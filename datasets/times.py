@@ -131,10 +131,34 @@ def _of_dates(texts: pa.StringArray, where: str) -> pa.Array:
         times = pc.strptime(texts, format=written, unit="us", error_is_null=True)
         if not times.null_count:
             return times.cast(pa.timestamp("us"))
+    raise InputError(f"{where}: {_why_not(texts)}")
+
+
+def _why_not(texts: pa.StringArray) -> str:
+    """Return which of some texts are no times of one kind, and what to do."""
+    zoned = plain = ""
     for text in texts.to_pylist():
-        if not is_date(text.encode()):
-            raise InputError(f"{where}: found {text[:60]!r}, {_EXPECTED}")
-    raise InputError(
-        f"{where}: found dates that cannot be read, or some with a time zone and some "
-        f"without, or written in several ways, {_EXPECTED}"
-    )
+        if not is_date((text or "").encode()):
+            return f"found {(text or '')[:60]!r}, {_EXPECTED}"
+        one = pa.array([text])
+        if not (_can_cast(one, None) or _can_cast(one, "UTC")):
+            if _format_of(text.encode()) is None:
+                return f"found {text[:60]!r}, which is no date of the calendar; correct it"
+        elif _can_cast(one, None):
+            plain = plain or text
+        else:
+            zoned = zoned or text
+        if zoned and plain:
+            return (
+                f"found {zoned[:60]!r}, which has a time zone, and {plain[:60]!r}, which "
+                "has none; write all with a zone, or none"
+            )
+    return f"found dates that are written in several ways, {_EXPECTED}"
+
+
+def _can_cast(texts: pa.StringArray, zone: str | None) -> bool:
+    try:
+        texts.cast(pa.timestamp("us", zone))
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -73,13 +73,19 @@ def from_object(
         from graphsys.datasets.readers import dgl_graphs
 
         return dgl_graphs.source_of(obj, undirected=undirected)
-    if _is_of(obj, "torch") and tuple(obj.shape) in ((2, 2), (2, 3)):
-        raise InputError(
-            f"tensor of shape {list(obj.shape)}: may be two edges, or an edge_index of "
-            f"{obj.shape[1]}; pass (src, dst)"
-        )
+    is_tensor = _is_of(obj, "torch")
     obj = _values(obj)
+    if isinstance(obj, np.ndarray) and obj.dtype.names is not None:
+        obj = {name: obj[name] for name in obj.dtype.names}
     if isinstance(obj, np.ndarray):
+        shapes = ((2, 2), (2, 3)) if is_tensor else ((2, 3),)
+        if obj.shape in shapes and obj.dtype.kind in ("iuf" if is_tensor else "iu"):
+            raise InputError(
+                f"{'tensor' if is_tensor else 'array'} of shape {list(obj.shape)}: may be "
+                f"two edges, or an edge_index of {obj.shape[1]}; pass (src, dst)"
+                + ", or (src, dst, weight)"
+                * (obj.shape[1] == 3)
+            )
         return _matrix_of_edges(obj, options)
     if _is_of(obj, "networkx") and hasattr(obj, "is_multigraph"):
         return NetworkXSource(obj, options)
@@ -96,7 +102,15 @@ def _is_of(obj: Any, package: str) -> bool:
 
 
 def _values(obj: Any) -> Any:
-    """Return a tensor of torch as a numpy array, and other objects as they are."""
+    """Return a tensor of torch or a kind of array as a plain numpy array.
+
+    Other objects stay as they are.
+
+    Raises:
+        InputError: a tensor is sparse, or values of an array are masked.
+    """
+    if isinstance(obj, np.ndarray):
+        return _plain(obj)
     if not _is_of(obj, "torch"):
         return obj
     if obj.layout != sys.modules["torch"].strided:
@@ -105,6 +119,18 @@ def _values(obj: Any) -> Any:
             "edge_index"
         )
     return obj.detach().cpu().numpy()
+
+
+def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array without mask, of the machine's byte order, and no matrix."""
+    mask = np.ma.getmaskarray(array)
+    if isinstance(array, np.ma.MaskedArray) and np.any(mask):
+        row = int(np.flatnonzero(mask.reshape(len(mask), -1).any(axis=1))[0])
+        raise InputError(
+            f"arrays: {int(mask.sum())} values are masked, the first in row {row}; leave "
+            "out those rows, as np.ma.compress_rows(array) does, or fill them"
+        )
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 def _sparse(matrix: Any, options: ReadOptions) -> Source:
@@ -200,6 +226,8 @@ def _arrow(role: str, part: Any) -> Any:
         raise InputError(
             f"arrays: {role} has shape {list(part.shape)}, expected one dimension"
         )
+    if isinstance(part, np.ndarray) and part.dtype.kind == "c":
+        raise InputError(f"arrays: {role} is of type {part.dtype}, expected real numbers")
     try:
         if isinstance(part, np.ndarray) and part.dtype.kind not in "OU":
             return pa.array(np.ascontiguousarray(part))

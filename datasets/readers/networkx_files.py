@@ -6,18 +6,24 @@ The file is read whole. JSON is what ``networkx.node_link_data`` and D3 write (`
 
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
 from graphsys.core.deps import require
-from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.readers.networkx_graphs import NetworkXSource
 from graphsys.datasets.text.foreign import json_kind
 from graphsys.datasets.text.pajek import pajek_graph
 from graphsys.storage.source import Source
+
+
+class _NoGraphError(ValueError):
+    """What a file holds is no graph; the message says all there is to say."""
+
 
 _GEXF: Final = b'<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2" '
 
@@ -31,9 +37,9 @@ def _json_graph(nx: Any, content: bytes) -> Any:
         raise ValueError(f"expected an object with nodes and links{_to_lines(content)}")
     if "elements" in data:
         return nx.node_link_graph(_node_link(_cytoscape(data), "edges"), edges="edges")
-    if "adjacency" in data:
+    if "adjacency" in data and "nodes" in data:
         return nx.adjacency_graph(data)
-    if "graphs" in data:
+    if isinstance(data.get("graphs"), list):
         raise ValueError(
             f"holds {len(data['graphs'])} graphs, expected one; take one, jq '{{graph: "
             ".graphs[0]}' FILE > NEW.json"
@@ -63,9 +69,8 @@ def _node_link(data: dict[str, Any], key: str) -> dict[str, Any]:
     Raises:
         ValueError: an end of an edge is no node.
     """
-    nodes = data["nodes"]
-    if isinstance(nodes, dict):
-        nodes = [{**(it or {}), "id": name} for name, it in nodes.items()]
+    nodes = _records(data["nodes"], "nodes", ("id",))
+    links = _records(data[key], key, ("source", "target"))
     name = "id" if any("id" in node for node in nodes) else "key"
     if any(name in node for node in nodes):
         nodes = [{**node, "id": node[name]} for node in nodes]
@@ -73,8 +78,14 @@ def _node_link(data: dict[str, Any], key: str) -> dict[str, Any]:
         {{"from": "source", "to": "target"}.get(key, key): it for key, it in edge.items()}
         if "source" not in edge
         else edge
-        for edge in data[key]
+        for edge in links
     ]
+    for place, edge in enumerate(edges):
+        if missing := [end for end in ("source", "target") if end not in edge]:
+            raise _NoGraphError(
+                f"{key}[{place}] has no {' and no '.join(missing)}, found the keys "
+                f"{cut_list(edge, 8) or 'none'}; name both ends source and target"
+            )
     ids = [node.get("id", place) for place, node in enumerate(nodes)]
     ends = {edge[end] for edge in edges for end in ("source", "target")}
     by_text = {str(it): it for it in ids}
@@ -92,6 +103,40 @@ def _node_link(data: dict[str, Any], key: str) -> dict[str, Any]:
     )
 
 
+def _records(found: Any, key: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return nodes or edges as objects: of ids and lists of both ends, too.
+
+    Raises:
+        _NoGraphError: they are none of these, or an id is a list or an object.
+    """
+    if isinstance(found, dict) and names == ("id",):
+        found = [{**(it or {}), "id": name} for name, it in found.items()]
+    if not isinstance(found, list):
+        raise _NoGraphError(f"{key} is {_shown(found)}, expected a list of objects")
+    records = []
+    for place, it in enumerate(found):
+        if not isinstance(it, dict):
+            values = it if isinstance(it, list) else [it]
+            if len(values) != len(names):
+                raise _NoGraphError(
+                    f"{key}[{place}] is {_shown(it)}, expected an object with "
+                    f"{' and '.join(names)}"
+                )
+            it = dict(zip(names, values, strict=True))
+        for name in names:
+            if isinstance(it.get(name), list | dict):
+                raise _NoGraphError(
+                    f"{name} of {key}[{place}] is {_shown(it[name])}, expected an integer "
+                    "or a string"
+                )
+        records.append(it)
+    return records
+
+
+def _shown(found: Any) -> str:
+    return f"{json.dumps(found):.60}"
+
+
 def _cytoscape(data: dict[str, Any]) -> dict[str, Any]:
     """Return Cytoscape's elements, in groups or one list, as nodes and edges.
 
@@ -99,15 +144,22 @@ def _cytoscape(data: dict[str, Any]) -> dict[str, Any]:
     edges name; other tools have a column of that name that is none.
     """
     elements = data["elements"]
-    if isinstance(elements, list):
-        of_edges = ["source" in it["data"] for it in elements]
-        pairs = list(zip(elements, of_edges, strict=True))
-        elements = {
-            "nodes": [it for it, is_edge in pairs if not is_edge],
-            "edges": [it for it, is_edge in pairs if is_edge],
-        }
-    nodes = [dict(it["data"]) for it in elements["nodes"]]
-    edges = [dict(it["data"]) for it in elements.get("edges", [])]
+    if isinstance(elements, dict):
+        groups = [elements.get("nodes", []), elements.get("edges", [])]
+        elements = [it for group in groups if isinstance(group, list) for it in group]
+    if not isinstance(elements, list) or not elements:
+        raise _NoGraphError(
+            f"elements is {_shown(data['elements'])}, expected nodes and edges"
+        )
+    for place, it in enumerate(elements):
+        is_node = isinstance(it, dict) and isinstance(it.get("data"), dict)
+        if not is_node or not ("id" in it["data"] or "source" in it["data"]):
+            raise _NoGraphError(
+                f"element {place} is {_shown(it)}, expected an object whose data has an "
+                "id, or source and target"
+            )
+    nodes = [dict(it["data"]) for it in elements if "source" not in it["data"]]
+    edges = [dict(it["data"]) for it in elements if "source" in it["data"]]
     ends = {edge[end] for edge in edges for end in ("source", "target")}
     if not ends <= {node["id"] for node in nodes}:
         nodes = [{**node, "id": node.get("value", node["id"])} for node in nodes]
@@ -138,17 +190,39 @@ def _gexf_graph(nx: Any, content: bytes) -> Any:
     return nx.read_gexf(io.BytesIO(content))
 
 
+def _graphml_graph(nx: Any, content: bytes) -> Any:
+    """Read a file's one graph; of several, NetworkX would return the first."""
+    found = len(re.findall(rb"<(?:[\w.-]+:)?graph[\s>/]", content))
+    if found > 1:
+        raise _NoGraphError(
+            f"holds {found} graphs, one inside or behind another, expected one; write each "
+            "to a file, and name their folder with --format graphs if it is a set of graphs"
+        )
+    return nx.read_graphml(io.BytesIO(content))
+
+
 def _gml_graph(nx: Any, content: bytes) -> Any:
-    try:
-        return nx.read_gml(io.BytesIO(content))
-    except nx.NetworkXError as err:
-        if "label" not in str(err):
-            raise
-        return nx.read_gml(io.BytesIO(content), label="id")
+    """Read GML: in UTF-8, too, with repeated edges, and with labels that are no names."""
+    # the format is ASCII, in which other letters are character references (Himsolt 1997)
+    content = content.decode("utf-8-sig").encode("ascii", "xmlcharrefreplace")
+    label, is_multigraph = "label", False
+    while True:
+        try:
+            return nx.read_gml(io.BytesIO(content), label=label)
+        except nx.NetworkXError as err:
+            if "is duplicated" in str(err) and not is_multigraph:
+                content = re.sub(
+                    rb"(^|\s)graph\s*\[", rb"\1graph [ multigraph 1 ", content, count=1
+                )
+                is_multigraph = True
+            elif "label" in str(err) and label != "id":
+                label = "id"
+            else:
+                raise
 
 
 _READERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {
-    "graphml": lambda nx, content: nx.read_graphml(io.BytesIO(content)),
+    "graphml": _graphml_graph,
     "gexf": _gexf_graph,
     "gml": _gml_graph,
     "pajek": pajek_graph,
@@ -203,6 +277,13 @@ def read_graph(file: InputFile, format_name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _READERS[format_name](nx, content)
+    except UnicodeDecodeError as err:
+        raise InputError(
+            f"{file.name}: found byte {content[err.start]:#04x}, which is not UTF-8; "
+            "convert the file, for example with iconv -f latin1 -t utf-8 FILE > NEW"
+        ) from err
+    except _NoGraphError as err:
+        raise InputError(f"{file.name}: {err}") from err
     except Exception as err:  # a reader of others meets damage with any error
         what = describe(err)
         otherwise = "; write it anew, or name another format with --format"

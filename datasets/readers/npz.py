@@ -6,6 +6,7 @@ types ``row`` and ``col`` where it is rectangular), with ids from 0. An archive 
 ``node_labels`` and ten rows each of ``train_masks``, ``val_masks`` and ``test_masks``,
 which become the node columns ``split_0`` ... ``split_9``; ``split`` is the first. Such a
 graph is undirected unless its name says "directed", as in its authors' own reader.
+``edge_index`` ``[2, E]``, as PyG and OGB have it, stands for ``edges``; it is directed.
 Pickled arrays are refused.
 
 References:
@@ -13,6 +14,7 @@ References:
     really making progress?", ICLR 2023.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -31,6 +33,9 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
 MAX_NODES: Final = 1 << 40
+_READ: Final = {
+    *("edges", "node_features", "node_labels", "train_masks", "val_masks", "test_masks")
+}
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -189,6 +194,30 @@ class NodeGraphSource(Source):
         return {"split": columns["split_0"], **columns}
 
 
+def _pairs(name: str, edge_index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an edge_index ``[2, E]`` as pairs ``[E, 2]``.
+
+    Raises:
+        InputError: it has another shape.
+    """
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise InputError(
+            f"{name}: edge_index has shape {list(edge_index.shape)}, expected [2, edges]"
+        )
+    return edge_index.T
+
+
+def _warn_of_unread(name: str, arrays: Arrays) -> None:
+    """Name the arrays beside an edge_index that are not read."""
+    if others := sorted(set(arrays) - _READ - {"edge_index"}):
+        warnings.warn(
+            f"{name}: the arrays {cut_list(others, 8)} are not read; save features as "
+            "node_features and labels as node_labels to have them",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def open_npz(files: list[InputFile], options: ReadOptions) -> Source:
     """Make a source of one .npz archive.
 
@@ -215,12 +244,16 @@ def open_npz(files: list[InputFile], options: ReadOptions) -> Source:
             first_id=0,
             num_bytes=file.num_bytes,
         )
+    if "edge_index" in arrays and "edges" not in arrays:  # as PyG and OGB call it
+        arrays = {**arrays, "edges": _pairs(file.name, arrays["edge_index"])}
+        _warn_of_unread(file.name, arrays)
     if "edges" not in arrays:
         raise InputError(
             f"{file.name}: holds {cut_list(arrays)}, expected a sparse matrix of SciPy or "
-            "an array edges; name other arrays in a tables file"
+            "an array edges or edge_index; name other arrays in a tables file"
         )
-    is_directed = "directed" in base_name(file.path)[0] and not options.is_undirected
+    is_named = "directed" in base_name(file.path)[0] or "edge_index" in arrays
+    is_directed = is_named and not options.is_undirected
     return NodeGraphSource(
         file.name,
         arrays,

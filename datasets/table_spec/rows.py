@@ -158,7 +158,7 @@ class Table:
         for parsed in parse_file(
             self.file, self.layout, skip=self.skip, num_threads=self._num_threads
         ):
-            columns = _stacked(parsed.columns)
+            columns = _stacked(parsed.columns, self.file.name, first)
             if "time" in columns:
                 where = f"{self.file.name}: column time"
                 columns["time"] = self._times(times_of(columns["time"], where), where)
@@ -204,7 +204,7 @@ class Table:
                     else:
                         values = graph_column(role, values, where, first)
                     columns[role] = self._times(values, where) if role == "time" else values
-                yield _stacked(columns), batch.num_rows, batch.nbytes
+                yield _stacked(columns, self.file.name, first), batch.num_rows, batch.nbytes
                 first += batch.num_rows
 
     def _times(self, values: Any, where: str) -> Any:
@@ -346,11 +346,25 @@ def _ends_in_a_number(column: Any) -> bool:
     return isinstance(last, np.ndarray) or last.null_count == len(last)
 
 
-def _stacked(columns: dict[str, Any]) -> dict[str, Any]:
-    """Put the columns ``x[0]``, ``x[1]`` ... together, float32 ``[n, d]``."""
+def _stacked(columns: dict[str, Any], where: str, first_row: int) -> dict[str, Any]:
+    """Put the columns ``x[0]``, ``x[1]`` ... together, float32 ``[n, d]``.
+
+    Raises:
+        InputError: a number is infinite, or beyond float32.
+    """
     grouped: dict[str, list[npt.NDArray[np.float64]]] = {}
     for name in [name for name in columns if name.endswith("]")]:
         grouped.setdefault(name.rpartition("[")[0], []).append(columns.pop(name))
     for name, parts in grouped.items():
-        columns[name] = np.stack(parts, axis=1).astype(np.float32)
+        rows = np.stack(parts, axis=1)
+        with np.errstate(over="ignore"):
+            narrow = rows.astype(np.float32)
+        if not (is_finite := np.isfinite(narrow)).all():
+            row, place = np.argwhere(~is_finite)[0]
+            raise InputError(
+                f"{where}: row {first_row + row} has {rows[row, place]} in features "
+                f"{name}, expected a number within {np.finfo(np.float32).max:.2g}; correct "
+                "it, or remove the row"
+            )
+        columns[name] = narrow
     return columns

@@ -136,6 +136,8 @@ class _Looks:
         """Describe a table of nodes."""
         card, header, where = self._look(f"nodes {node_type}", table)
         names = self._asked(node_type, header, where)
+        if "x" in names and not self._is_list(card, names["x"]):
+            names["x[0]"] = names.pop("x")  # features of one number
         if "id" not in names:
             ids = ("id", node_type, f"{node_type}_id", f"{node_type}id", "node_id", "node")
             names["id"] = _first(header, ids) or ""
@@ -255,6 +257,12 @@ class _Looks:
                 f"columns: {twice[0]!r} is named twice for {name}, expected each once"
             )
         return found
+
+    def _is_list(self, card: Mapping[str, Any], column: str) -> bool:
+        """Tell whether a column holds lists; in text there are none."""
+        batches = self.tables.get(card["file"]) or _columnar(input_file(card["file"]))
+        kind = None if batches is None else batches.schema.field(column).type
+        return kind is not None and bool(pt.is_nested(kind))
 
     def _known(self, column: str, header: Sequence[str], where: str) -> str:
         if column not in header:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from graphsys.core.types import MAX_USER_ID
+from graphsys.datasets.times import is_date
 from graphsys.kernels.cpu.text import parsing as kernels
 
 SKIP: Final = kernels.SKIP
@@ -223,6 +224,8 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     expected = _EXPECTED[column.kind]
     if column.kind == INTEGER and column.name == "time":
         expected += ", or dates throughout (ISO, such as 2024-05-01)"
+        if is_date(field):
+            expected += " (one of the first lines has a time that is missing or no date)"
     return f"found {text} as {column.name}, expected {expected}"
 
 

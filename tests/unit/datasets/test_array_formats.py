@@ -146,6 +146,17 @@ def test_archives_are_refused(tmp_path: Path, arrays: dict[str, Any], message: s
         edges(path)
 
 
+def test_an_edge_index_stands_for_edges(tmp_path: Path) -> None:
+    path = save(tmp_path / "g.npz", edge_index=np.array([[0, 1, 2], [1, 2, 0]]))
+    assert edges(path) == [(0, 1), (1, 2), (2, 0)]
+    save(path, edge_index=np.array([[0], [1]]), node_labels=[4, 5], y=[1])
+    with pytest.warns(UserWarning, match="the arrays y are not read; save features as"):
+        assert edges(path) == [(0, 1)]
+    save(path, edge_index=np.zeros((3, 2), dtype=int))
+    with pytest.raises(InputError, match=r"shape \[3, 2\], expected \[2, edges\]"):
+        edges(path)
+
+
 @pytest.mark.parametrize("content", [b"PK\x03\x04 and so on", b"\x93NUMPY\x01", b"text"])
 def test_damaged_archives_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "g.npz"

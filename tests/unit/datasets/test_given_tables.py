@@ -125,6 +125,39 @@ def test_columns_of_numbers_that_nothing_reads_are_named(tmp_path: Path) -> None
         gs.ingest(out=tmp_path / "i", nodes={"user": table}, edges=edges, columns=ENDS)
 
 
+@pytest.mark.parametrize("is_file", [True, False])
+def test_one_column_of_numbers_is_features_too(tmp_path: Path, is_file: bool) -> None:
+    table: Any = {"id": [10, 20], "age": [1.5, 2.0]}
+    if is_file:
+        table = tmp_path / "users.csv"
+        table.write_text("id,age\n10,1.5\n20,2\n")
+    edges = {"user,trusts,user": {"src": [10], "dst": [20]}}
+    with pytest.warns(UserWarning, match="--columns user.x=age$") as told:
+        gs.ingest(out=tmp_path / "g", nodes={"user": table}, edges=edges)
+    columns = str(told[0].message).rpartition("--columns ")[2]  # as advised
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = gs.ingest(
+            out=tmp_path / "h", nodes={"user": table}, edges=edges, columns=columns
+        )
+    assert done.graph.features("user", 0, "x").tolist() == [[1.5], [2.0]]
+
+
+@pytest.mark.parametrize("number", ["inf", "1e39"])
+def test_features_beyond_float32_are_refused(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text(f"id,age,height\n10,1,2\n20,{number},3\n")
+    edges = {"user,trusts,user": {"src": [10], "dst": [20]}}
+    said = r"users\.csv: row 1 has (inf|1e\+39) in features x, expected a number within"
+    with pytest.raises(InputError, match=said):
+        gs.ingest(
+            out=tmp_path / "g",
+            nodes={"user": path},
+            edges=edges,
+            columns="user.x=age+height",
+        )
+
+
 def test_ends_by_the_names_of_their_types_and_without_a_table_of_nodes(
     tmp_path: Path,
 ) -> None:

@@ -102,7 +102,9 @@ def test_a_kind_of_file_goes_in_right_or_its_remedies_lead_there(
     assert read(path, options) == expected
 
 
-@pytest.mark.parametrize(("encoding", "name"), [("utf-16", "g.txt"), ("latin-1", "g.csv")])
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("utf-16", "g.txt"), ("utf-32", "g.txt"), ("latin-1", "g.csv")]
+)
 def test_other_encodings_are_refused_with_the_command_that_converts_them(
     tmp_path: Path, encoding: str, name: str
 ) -> None:

@@ -204,7 +204,17 @@ def test_nodes_have_such_times_too(tmp_path: Path) -> None:
             ["2024-05-01"] * 100 + ["soon"],
             r"column time: found 'soon', expected integers, num",
         ),
-        (["2024-13-01"], r"found dates that cannot be read, or some with a time zone"),
+        (["2024-13-01"], r"found '2024-13-01', which is no date of the calendar; correct"),
+        (["2024-05-01"] * 100 + ["2024-02-30"], r"found '2024-02-30', which is no date of"),
+        (
+            ["2024-05-01T10:00:00+02:00", "2024-05-02"],
+            r"'2024-05-01T10:00:00\+02:00', which has a time zone, and '2024-05-02', which",
+        ),
+        (["2024-05-01", "2015/3/25"], r"found dates that are written in several ways"),
+        (
+            ["2024-05-01", ""],
+            r"g\.csv:2: found '2024-05-01' as time, .*\(one of the first lines has a time",
+        ),
         (["1e300"], r"column time, row 0: found 1e\+300, expected a time whose millionths"),
     ],
 )

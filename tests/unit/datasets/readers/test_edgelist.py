@@ -203,6 +203,7 @@ BAD_LINES = [
     (b"a b\nc \xe9\n", r"g\.txt:2: found byte 0xe9, which is not UTF-8; .*iconv"),
     (b"\xe9 b\n", r"g\.txt:1: found byte 0xe9, which is not UTF-8"),
     ("1 2\n".encode("utf-16"), r"g\.txt:1: UTF-16 text, expected UTF-8"),
+    ("1 2\n".encode("utf-32"), r"g\.txt:1: UTF-32 text, .*iconv -f UTF-32 -t UTF-8 FILE"),
     (b"\x00\x01\x02 \x00\n", r"g\.txt:1: found binary data"),
     (b"1 2\n3 4\r5 6\n", r"g\.txt:2: found"),
 ]

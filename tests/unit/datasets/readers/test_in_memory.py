@@ -146,3 +146,53 @@ def test_what_is_no_graph_is_refused(make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as found:
         read(make())
     assert "\n" not in str(found.value)
+
+
+PAIRS = np.array([[0, 1], [1, 2], [2, 0]])
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        PAIRS.astype(">i8"),
+        np.matrix(PAIRS),
+        np.ma.array(PAIRS),
+        np.array([(0, 1), (1, 2), (2, 0)], dtype=[("src", ">i4"), ("dst", "<i4")]),
+    ],
+)
+def test_kinds_of_arrays_are_read_as_plain_ones(pairs: Any) -> None:
+    assert read(pairs)[:2] == ([0, 1, 2], [1, 2, 0])
+
+
+def test_masked_values_are_no_ids() -> None:
+    masked = np.ma.array(PAIRS, mask=np.array([[0, 0], [1, 0], [0, 0]], dtype=bool))
+    with pytest.raises(InputError, match=r"1 values are masked, the first in row 1; leave"):
+        read(masked)
+    left: Any = np.ma.compress_rows(masked)  # type: ignore[no-untyped-call]
+    assert read(left)[:2] == ([0, 2], [1, 0])  # as advised
+    with pytest.raises(InputError, match="the first in row 1"):
+        read({"src": masked[:, 0], "dst": masked[:, 1]})
+
+
+def test_two_rows_of_three_integers_may_be_either() -> None:
+    pairs = np.array([[0, 1, 2], [1, 2, 0]])
+    with pytest.raises(InputError, match=r"an edge_index of 3; pass \(src, dst\), or"):
+        read(pairs)
+    assert read((pairs[0], pairs[1]))[:2] == ([0, 1, 2], [1, 2, 0])
+    assert read(pairs + np.array([0.0, 0.0, 0.5]))[2] == {"weight": [2.5, 0.5]}
+
+
+def test_complex_numbers_are_no_weights() -> None:
+    with pytest.raises(InputError, match="weight is of type complex128, expected real"):
+        read((PAIRS[:, 0], PAIRS[:, 1], np.array([1j, 1, 1])))
+
+
+def test_times_of_day_are_no_times() -> None:
+    table = pa.table({"src": [0], "dst": [1], "time": pa.array([1], pa.time32("s"))})
+    with pytest.raises(InputError, match=r"times are of type time32\[s\], expected"):
+        read(table)
+
+
+def test_a_table_without_columns_says_so() -> None:
+    with pytest.raises(InputError, match="no column for src and dst among none; say"):
+        read({})
