@@ -40,7 +40,8 @@ def read_state(
     try:
         content = run_folder.read_content(path)
     except FileNotFoundError as err:
-        raise ConfigError(f"{path} holds no {noun} (no {RUN_NAME}){err}; {advice}") from err
+        found = f"holds no {noun} (no {RUN_NAME})" if path.exists() else "does not exist"
+        raise ConfigError(f"{path} {found}{err}; {advice}") from err
     if kind and content.get("kind") != kind:
         raise ConfigError(f"{path} is no run of a graph neural network; {advice}")
     try:

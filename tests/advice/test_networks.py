@@ -56,6 +56,62 @@ def of_own(command: str, advice: str, *then: str) -> Case:
 
 
 CASES = {
+    "a column of labels": of_links(
+        f"train gnn g -o r {FEW}",
+        "graphsys/gnn/data/labels.py",
+        "learn to predict edges with (--set task=link_prediction)$",
+        f"train gnn g -o r {FEW} {{0}}",
+    ),
+    "a column of labels by another name": Case(
+        files={"kinds.csv": "id,kind,split\na,0,train\nb,1,train\nc,0,test\n"},
+        uses=("g",),
+        before=("ingest --nodes user=kinds.csv --edges user,trusts,user=trust.csv -o kg",),
+        command=f"train gnn kg -o r {FEW}",
+        told_in="graphsys/gnn/data/labels.py",
+        advice="name one with (--set label=)NAME, or",
+        then=(f"train gnn kg -o r {FEW} {{0}}kind",),
+    ),
+    "labels without a split": Case(
+        files={"many.csv": "id,label\n" + "".join(f"{k},{k % 2}\n" for k in range(60))},
+        uses=("g",),
+        before=(
+            "$ printf 'src,dst\\n0,1\\n1,2\\n' > few.csv",
+            "ingest --nodes n=many.csv --edges n,e,n=few.csv -o many",
+        ),
+        command=f"train gnn many -o r {FEW}",
+        told_in="graphsys/gnn/data/labels.py",
+        advice=r"or draw one and ingest the table again, (awk .*) FILE > NEW$",
+        then=(
+            "$ {0} many.csv > new.csv",
+            "ingest --nodes n=new.csv --edges n,e,n=few.csv -o many --overwrite",
+            f"train gnn many -o r {FEW}",
+        ),
+    ),
+    "a split by other names": Case(
+        files={"odd.csv": "id,label,split,fold\na,0,TRAIN,train\nb,1,TRAIN,train\nc,0,,\n"},
+        uses=("g",),
+        before=("ingest --nodes user=odd.csv --edges user,trusts,user=trust.csv -o odd",),
+        command=f"train gnn odd -o r {FEW}",
+        told_in="graphsys/gnn/data/labels.py",
+        advice="or name another column with (--set split=)NAME$",
+        then=(f"train gnn odd -o r {FEW} {{0}}fold",),
+    ),
+    "a split that is not there": Case(
+        files={"pairs.txt": "".join(f"{k} {(k * 7 + 1) % 40}\n" for k in range(40)) * 3},
+        uses=("g",),
+        before=(
+            "ingest pairs.txt -o pairs --coalesce",
+            f"train embedding pairs -o r {FEW}",
+        ),
+        command="evaluate r",
+        told_in="graphsys/embedding/data/held_out.py",
+        advice="hold edges out before training, (graphsys split) GRAPH -o GRAPH2$",
+        then=(
+            "{0} pairs -o pairs2",
+            f"train embedding pairs2 -o r2 {FEW}",
+            "evaluate r2",
+        ),
+    ),
     "a model's file for embeddings": of_network(
         "nearest run 1 -k 1 --model my.py:Net",
         "graphsys/cli/options.py",

@@ -65,7 +65,9 @@ def with_split(
     if not chosen:
         known = sorted({name for m in model for name in graph.splits(m.edge_type)})
         raise ConfigError(
-            f"split {split!r} has no edges; the graph has {', '.join(known) or 'none'}"
+            f"split {split!r} has no edges; the graph has {', '.join(known) or 'none'}; "
+            "name one of these, or hold edges out before training, graphsys split GRAPH "
+            "-o GRAPH2"
         )
     return chosen
 

@@ -19,6 +19,13 @@ Ints = npt.NDArray[np.int64]
 TRAIN, VALID, TEST = "train", "valid", "test"
 NO_TIME = np.iinfo(np.int64).min
 
+_DRAW = (
+    "name it with --set split=NAME, or draw one and ingest the table again, awk 'NR==1"
+    '{print $0",split";next}{r=rand();print $0","(r<.8?"train":r<.9?"valid":"test")}\' '
+    "FILE > NEW"
+)
+"""How a table of nodes in CSV gets a split."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLabels:
@@ -114,7 +121,8 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
     if len(classes) < 2:
         raise ConfigError(
             f"task {config.task}: column {config.label!r} of node type "
-            f"{node_type!r} has {len(classes)} classes, expected at least 2"
+            f"{node_type!r} has {len(classes)} class{'es' * (not len(classes))}, expected "
+            "at least 2; name another column with --set label=NAME"
         )
     return NodeLabels(
         node_type=node_type,
@@ -191,7 +199,9 @@ def labeled_type(graph: GraphReader, config: GnnConfig) -> str:
         columns = sorted({c for entry in entries.values() for c in entry.columns})
         raise ConfigError(
             f"task {config.task}: no node type of {graph.path} has a column "
-            f"{config.label!r}; known columns: {', '.join(columns) or 'none'}"
+            f"{config.label!r}; known columns: {', '.join(columns) or 'none'}; name one "
+            "with --set label=NAME, or learn to predict edges with --set "
+            "task=link_prediction"
         )
     raise ConfigError(
         f"node types {', '.join(found)} have a column {config.label!r}; choose one with "
@@ -226,6 +236,11 @@ def read_splits(graph: GraphReader, node_type: str, config: GnnConfig) -> dict[s
         ConfigError: There is no such column, or it puts no node into train.
     """
     name = config.split
+    if name not in (known := graph.manifest.node_types[node_type].columns):
+        raise ConfigError(
+            f"node type {node_type!r} has no column {name!r}, which says train, valid or "
+            f"test of its nodes (known: {cut_list(known) or 'none'}); {_DRAW}"
+        )
     column = graph.node_column(node_type, name)
     found: dict[str, Ints] = {}
     for value in pc.unique(column).to_pylist():
@@ -235,7 +250,8 @@ def read_splits(graph: GraphReader, node_type: str, config: GnnConfig) -> dict[s
     if not len(found.get(TRAIN, ())):
         raise ConfigError(
             f"column {name!r} of node type {node_type!r} puts no node into split 'train'; "
-            f"it has {cut_list(map(repr, found)) or 'no values'}"
+            f"it has {cut_list(map(repr, found)) or 'no values'}; expected train, valid "
+            "and test, or name another column with --set split=NAME"
         )
     return found
 

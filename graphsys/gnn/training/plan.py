@@ -316,7 +316,10 @@ def exceeds(planned: int, budget: int) -> bool:
 
 def enough_bytes(needed: int) -> int:
     """Return a budget that no plan exceeds, of a training that takes so many bytes."""
-    return int((1 + 2 * _VARIES) * needed) - min(int(_VARIES * needed), _BESIDE_BYTES)
+    enough = int((1 + 2 * _VARIES) * needed) - min(int(_VARIES * needed), _BESIDE_BYTES)
+    # of little, what a plan has for the heap is more than plans vary
+    planned = needed + _LEAST_KEPT_BYTES
+    return max(enough, int((1 + _VARIES / 2) / (1 + _VARIES) * planned))
 
 
 def checkpoint_bytes(context: GnnContext) -> int:
