@@ -154,6 +154,14 @@ CASES = {
         then=("$ {0} a.nt > b.nt", "ingest b.nt -o g --json"),
         expected={"num_edges": 1},
     ),
+    "GML not in UTF-8": of_name(
+        "a.gml",
+        'graph [ node [ id 0 label "caf\u00e9" ] ]'.encode("latin-1"),
+        r"with (iconv -f \S+ -t \S+) FILE > NEW",
+        told_in="datasets/readers/networkx_files.py",
+        then=("$ {0} a.gml > b.gml", "ingest b.gml -o g --json"),
+        expected={"num_nodes": 1},
+    ),
     "triples below a count": of_name(
         "a.txt",
         "2\na likes b\nb likes c\n",
