@@ -229,10 +229,11 @@ class _Table:
             )
         try:
             table = reader(path, group)
+            names = table.schema.names  # which may be no text
         except (pa.ArrowException, OSError, ValueError) as err:
             text = " ".join(str(err).split())
             raise InputError(f"{path}: no {group.file_type} of GraphAr: {text}") from err
-        if lacking := [it for it in group if it not in table.schema.names]:
+        if lacking := [it for it in group if it not in names]:
             raise InputError(
                 f"{path}: lacks column {lacking[0]!r}, which {self.path} names"
             )
@@ -250,7 +251,7 @@ def _read_parquet(path: Path, group: _Group) -> pa.Table:
 def _read_csv(path: Path, group: _Group) -> pa.Table:
     from pyarrow import csv
 
-    kinds = {name: _TYPES.get(str(it["data_type"])) for name, it in group.items()}
+    kinds = {name: _TYPES.get(str(it.get("data_type"))) for name, it in group.items()}
     known = {name: kind for name, kind in kinds.items() if kind is not None}
     return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=known))
 

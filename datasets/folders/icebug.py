@@ -86,8 +86,10 @@ class IcebugSource(Source):
         path = self._folder / f"{kind}_{name}.parquet"
         path = self._files.get(path.name.lower(), path)
         try:
-            return pq.ParquetFile(path)
-        except (pa.ArrowException, OSError) as err:
+            file = pq.ParquetFile(path)
+            file.schema_arrow.names  # noqa: B018 # which may be no text
+            return file
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
             text = " ".join(str(err).split())
             raise InputError(f"{path}: no Parquet file of icebug: {text}") from err
 

@@ -6,7 +6,6 @@ import json
 import pickle
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,20 +13,8 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 
-
-@dataclass(frozen=True, slots=True)
-class Seed:
-    """Files that make one graph.
-
-    Attributes:
-        files: Their contents by name, relative to a folder.
-        opened: Names of those that are given to ``open_source``; "." for the folder.
-        options: Options of ``open_source``.
-    """
-
-    files: dict[str, bytes]
-    opened: tuple[str, ...]
-    options: dict[str, Any] = field(default_factory=dict)
+from fuzzing.folders import graphar_seeds, icebug_seeds
+from fuzzing.seeds import Seed
 
 
 def _one(name: str, content: str | bytes, **options: Any) -> Seed:
@@ -388,4 +375,6 @@ BINARY: Final[dict[str, Callable[[], list[Seed]]]] = {
     "mat": _matlab,
     "pbg": _pbg,
     "graphbolt": _graphbolt,
+    "graphar": graphar_seeds,
+    "networkit": icebug_seeds,
 }

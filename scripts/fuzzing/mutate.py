@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from fuzzing.corpus import Seed
+from fuzzing.seeds import Seed
 
 TOKENS: Final = (
     *(b"0", b"-1", b"1", b"2", b"3", b"4", b"7", b"00", b"+5", b"1.5", b"-0.0", b"1e400"),

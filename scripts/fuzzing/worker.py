@@ -19,8 +19,9 @@ from pathlib import Path
 from resource import RLIMIT_DATA, RUSAGE_SELF, getrusage, setrlimit
 from typing import Any, Final
 
-from fuzzing.corpus import BINARY, TEXT, Seed
+from fuzzing.corpus import BINARY, TEXT
 from fuzzing.mutate import mutate
+from fuzzing.seeds import Seed
 from graphsys.core.errors import GraphsysError
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.text.blocks import text_blocks

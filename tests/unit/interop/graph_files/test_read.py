@@ -317,6 +317,35 @@ def test_damaged_folders(
         ingest(disk(tmp_path / "d", ptr, target, schema), tmp_path / "g")
 
 
+def broken_name(path: Path, name: bytes) -> None:
+    """Write a name of a column, in its file, that is no text."""
+    data = path.read_bytes()
+    assert name in data
+    path.write_bytes(data.replace(name, b"\xc9" + name[1:]))
+
+
+def test_names_of_columns_that_are_no_text(tmp_path: Path) -> None:
+    root = archive(tmp_path / "a")
+    broken_name(root / "vertex/person/first_last/chunk0", b"first,")
+    with pytest.raises(InputError, match="chunk0: no csv of GraphAr: 'utf-8' codec"):
+        ingest(root, tmp_path / "g")
+    icebug = disk(tmp_path / "d", [0, 2, 2, 3], [0, 1, 1])
+    table = pa.table({"old": pa.array([3, 4, 5]), "key": ["a", "b", "c"]})
+    pq.write_table(table, icebug / "nodes_person.parquet", store_schema=False)
+    broken_name(icebug / "nodes_person.parquet", b"old")
+    with pytest.raises(
+        InputError, match="parquet: no Parquet file of icebug: 'utf-8' codec"
+    ):
+        ingest(icebug, tmp_path / "h")
+
+
+def test_a_property_without_a_type_is_read_as_it_looks(tmp_path: Path) -> None:
+    untyped = PERSON.replace("        data_type: int64\n", "")
+    root = archive(tmp_path / "a", **{"person.vertex.yml": untyped})
+    graph = ingest(root, tmp_path / "g").graph
+    assert nodes_of(graph)["person", 71] == ({"id": 71, "first": "007", "last": "B"}, [])
+
+
 def test_options_that_do_not_go_with_them(tmp_path: Path) -> None:
     for root in (archive(tmp_path / "a"), disk(tmp_path / "d", [0, 0, 0, 0], [])):
         with pytest.raises(ConfigError, match="leave those options out"):
