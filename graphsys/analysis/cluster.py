@@ -7,7 +7,8 @@ from typing import Any
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.host_steps import span_of
 from graphsys.analysis.intervals import Intervals
-from graphsys.analysis.sides import COMMUNICATION, is_transfer
+from graphsys.analysis.page.timeline import span_of_workers, worker_lanes
+from graphsys.analysis.sides import COMMUNICATION, is_transfer, observing_of
 from graphsys.core.events import Event
 
 _OF_TRAININGS = (
@@ -22,18 +23,21 @@ _OF_TRAININGS = (
 )
 
 
-def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
+def cluster_of(events: Sequence[Event], start_ns: int = 0) -> dict[str, Any] | None:
     """Return the workers of a profiled run, or None where it had none.
 
     Args:
         events: All of the run; the last one named ``cluster`` counts.
+        start_ns: When it began.
 
     Returns:
         ``kind`` (``run``, ``embedding`` or ``gnn``), ``workers`` (of each
         ``work_seconds``, ``waiting_seconds``, ``sent_bytes``, ``overlap_alpha``,
-        ``overlap_rho``, ``overlap_utilization`` and what it was told; of trainings
-        :func:`_trainer`), ``supersteps`` (``sent_bytes``, and the most and the mean time
-        at work), ``load_imbalance``, ``waiting_share``, ``bound_bytes`` and ``restarts``.
+        ``overlap_rho``, ``overlap_utilization``, ``thread_seconds`` in kernels by thread,
+        ``lanes`` and what it was told; of trainings :func:`_trainer`), ``supersteps``
+        (``sent_bytes``, and the most and the mean time at work), ``load_imbalance``,
+        ``waiting_share``, ``bound_bytes``, ``restarts`` and ``lanes_seconds``, when all
+        lanes begin and end, since the run began.
     """
     told = [event for event in events if event.name == "cluster"]
     if not told:
@@ -43,6 +47,15 @@ def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
     workers = [
         _worker(_trainer(row, kind) if kind != "run" else row) for row in facts["workers"]
     ]
+    span = span_of_workers([row["events"] for row in facts["workers"]])
+    for row, given in zip(workers, facts["workers"], strict=True):
+        row["thread_seconds"] = _thread_seconds(given["events"])
+        row["lanes"] = [
+            {"name": name, "shares": [round(it, 3) for it in shares]}
+            for name, shares in worker_lanes(given["events"], *span)
+        ]
+    observed = observing_of(events).inside(start_ns, span[0])
+    begin_s = (span[0] - start_ns - observed) / 1e9 if any(span) else 0.0
     busy = [row["work_seconds"] for row in workers]
     whole = sum(row["seconds"] for row in workers)
     return {
@@ -56,6 +69,7 @@ def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
         "sent_bytes": sum(row["sent_bytes"] for row in workers),
         "bound_bytes": facts["bound_bytes"],
         "restarts": facts["restarts"],
+        "lanes_seconds": [begin_s, begin_s + (span[1] - span[0]) / 1e9],
     }
 
 
@@ -73,6 +87,21 @@ def _worker(row: Mapping[str, Any]) -> dict[str, Any]:
         "overlap_rho": rho,
         "overlap_utilization": utilization,
     }
+
+
+def _thread_seconds(events: Sequence[Event]) -> list[float]:
+    """Return how long each thread worked in kernels, without launches that compiled."""
+    compiling = Intervals(span_of(e) for e in events if e.name == "compile")
+    found: list[float] = []
+    for event in events:
+        busy = event.attributes.get("busy_ns")
+        if event.name != "kernel_launches" or not isinstance(busy, tuple):
+            continue
+        if not compiling.inside(*span_of(event)):
+            found += [0.0] * (len(busy) - len(found))
+            for thread, took in enumerate(busy):
+                found[thread] += took / 1e9
+    return found
 
 
 def _trainer(row: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -70,7 +70,8 @@ class Recorded:
 
 def report_of(recorded: Recorded) -> dict[str, Any]:
     """Return the report as ``report_schema.json`` describes it."""
-    figures, cluster = figures_of(recorded.events), cluster_of(recorded.events)
+    figures = figures_of(recorded.events)
+    cluster = cluster_of(recorded.events, recorded.start_ns)
     machine = describe_host()
     model = recorded.model
     visited = None

@@ -1,5 +1,6 @@
 """The report's page in a real browser: no console errors, tables sort, charts are drawn."""
 
+import html
 import importlib
 import json
 import os
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.e2e
 # written behind the page: clicks every head twice, then says what it saw as a title
 PROBE = """
 <script>
-const told = {tables: {}, charts: 0, empty: [], wide: 0, out: [], cut: [], first: {}};
+const told = {tables: {}, charts: 0, empty: [], wide: 0, out: [], cut: [], first: {},
+  sideways: [], texts: [], lanes: []};
 for (const name of ["wall", "verdict", "next", "numbers"]) {  // before anything is clicked
   const found = document.getElementById(name);
   if (found) {
@@ -44,6 +46,25 @@ for (const table of document.querySelectorAll("table")) {
   if (table.scrollWidth > box.clientWidth + 1) told.cut.push(table.id);
   if (!clips(box)) told.out.push("no box: " + table.id);
 }
+for (const lane of document.querySelectorAll("#worker-lanes svg"))
+  told.lanes.push([...lane.querySelectorAll("rect:not(.lane)")].map(
+    (it) => it.classList[0]));
+for (const it of document.body.querySelectorAll("*")) {  // only tables may scroll sideways
+  if (["auto", "scroll"].includes(getComputedStyle(it).overflowX) &&
+      !it.querySelector("table") && it.scrollWidth > it.clientWidth + 1)
+    told.sideways.push(it.tagName + "#" + it.id + "." + it.className);
+}
+for (const chart of document.querySelectorAll("svg.chart")) {  // texts are read, and apart
+  const texts = [...chart.querySelectorAll("text:not(.name)")].map(
+    (it) => [it.textContent, it.getBoundingClientRect()]).filter(([_, box]) => box.width);
+  for (const [k, [text, box]] of texts.entries()) {
+    if (box.height < 12) told.texts.push("small: " + text);
+    for (const [other, its] of texts.slice(k + 1))
+      if (Math.min(box.right, its.right) - Math.max(box.left, its.left) > 1 &&
+          Math.min(box.bottom, its.bottom) - Math.max(box.top, its.top) > 4)
+        told.texts.push(text + " over " + other + ", " + chart.getAttribute("aria-label"));
+  }
+}
 for (const table of document.querySelectorAll("table.sortable")) {
   const column = (k) => [...table.tBodies[0].rows].map((row) =>
     row.cells[k] ? row.cells[k].textContent.trim() : "");
@@ -63,9 +84,13 @@ for (const chart of document.querySelectorAll("svg.chart")) {
     told.empty.push(chart.getAttribute("aria-label"));
 }
 told.wide = document.documentElement.scrollWidth - window.innerWidth;
-document.title = "told" + JSON.stringify(told) + "end";
+parent.document.title = "told" + JSON.stringify(told) + "end";
 </script>
 """
+# a whole Chromium's window is no narrower than 500 pixels, and partly its own frame
+FRAME = """<!DOCTYPE html><html><head><meta charset="utf-8"><link rel="icon" href="data:,">
+<style>body { margin: 0; } iframe { border: 0; width: WIDTHpx; height: HEIGHTpx; }</style>
+</head><body><iframe srcdoc="PAGE"></iframe></body></html>"""
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +111,15 @@ def seen_in(
     text = page.read_text().replace("</body>", PROBE + "</body>")
     if is_dark:
         text = text.replace("@media (prefers-color-scheme: dark)", "@media all")
-    probed.write_text(text)
+    width, height = size.split(",")
+    framed = FRAME.replace("WIDTH", width).replace("HEIGHT", height)
+    probed.write_text(framed.replace("PAGE", html.escape(text)))
     command = [
         browser,
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
-        f"--window-size={size}",
+        "--window-size=1600,1200",
         "--enable-logging=stderr",
         f"--user-data-dir={folder / 'profile'}",
         "--dump-dom",
@@ -106,6 +133,11 @@ def seen_in(
     text = found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     told = json.loads(text)
     return dict(told)
+
+
+def assert_fits(told: dict[str, Any]) -> None:
+    """Nothing but tables scrolls sideways, and the texts of charts can be read."""
+    assert (told["sideways"], told["texts"]) == ([], [])
 
 
 def picture_of(page: Path, size: str, *, is_dark: bool) -> Path:
@@ -180,6 +212,10 @@ def test_the_first_screen_says_it_all(
         assert 0 <= left < right <= width
     assert told["out"] == []
     assert told["wide"] <= 0
+    assert_fits(told)
+    is_cluster = page_of_kind.name == "first_cluster.html"
+    assert len(told["lanes"]) == 2 * is_cluster  # one of each worker, in its colors
+    assert all({"work", "waiting"} <= set(colors) for colors in told["lanes"])
     if width == 1280:
         assert not {"supersteps", "mappings", "operators", "workers"} & set(told["cut"])
     assert told["ground"] == ("rgb(20, 23, 27)" if is_dark else "rgb(255, 255, 255)")
@@ -207,6 +243,7 @@ def test_the_page_works_in_a_browser(
     assert told["charts"] >= 2 + 2 * 8
     assert told["empty"] == []
     assert told["wide"] <= 0  # tables scroll inside, the page does not
+    assert_fits(told)
     assert {"supersteps", "operators", "metrics"} <= set(told["tables"])
     steps = {head: columns for head, *columns in told["tables"]["supersteps"]}
     down, up, order = steps["step"]
@@ -228,6 +265,7 @@ def test_two_reports_beside_each_other_fit_a_screen(
     told = seen_in(browser, tmp_path / "both.html", size, tmp_path)
     assert told["charts"] >= 2 + 2
     assert told["wide"] <= 0
+    assert_fits(told)
     assert {"main", "operators", "changes"} <= set(told["tables"])
 
 
@@ -240,6 +278,7 @@ def test_the_curves_of_a_training_fit_a_screen(
     told = seen_in(browser, tmp_path / "curves.html", size, tmp_path)
     assert (told["charts"], told["empty"]) == (1, [])
     assert told["wide"] <= 0
+    assert_fits(told)
     assert "epochs" in told["tables"]
 
 

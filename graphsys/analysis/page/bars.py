@@ -1,6 +1,7 @@
 """Charts of rows of bars as HTML, whose text keeps its size on a phone."""
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from markupsafe import Markup, escape
 
@@ -12,6 +13,9 @@ LANES = (
     ("none", "idle, row done or none"),
 )
 """Colors of a warp's lanes, and what they mean."""
+_OF_WORKER = {"at work": "work", "waiting": "waiting", "compiling": "compiling"}
+"""Colors of what a worker does, from the bottom of its lane to the top."""
+_LANE_HEIGHT = 20
 _LEAST_TEXT = 0.1
 """Share of a bar from which on its percentage stands inside."""
 
@@ -49,8 +53,80 @@ def timeline(lanes: Sequence[tuple[str, Sequence[float]]], seconds: float) -> Ma
             f'<rect class="lane" width="{max(len(shares), 1)}" height="16"/>'
             f"{''.join(rects)}</svg>"
         )
-    axis = f'<span></span><small class="ends"><i>0 s</i><i>{seconds:.3g} s</i></small>'
-    return Markup(f'<div class="rows">{"".join(parts)}{axis}</div>')
+    return Markup(f'<div class="rows">{"".join(parts)}{_axis(0, seconds)}</div>')
+
+
+def _axis(first: float, last: float) -> str:
+    ends = f"<i>{first:.4g} s</i><i>{last:.4g} s</i>"
+    return f'<span></span><small class="ends">{ends}</small>'
+
+
+def worker_lanes(
+    workers: Sequence[tuple[str, Sequence[tuple[str, Sequence[float]]]]],
+    seconds: tuple[float, float],
+) -> Markup:
+    """Draw what each worker of a cluster did when.
+
+    Args:
+        workers: Name, and its lanes: name and the share of every bin, 0 to 1.
+        seconds: When the first bin begins, and the last one ends.
+    """
+    parts = []
+    for worker, lanes in workers:
+        bins = list(zip(*(shares for _, shares in lanes), strict=True))
+        colors = [_OF_WORKER.get(name, "host") for name, _ in lanes]
+        rects, begin = [], 0
+        while begin < len(bins):  # equal neighbors are one rectangle
+            levels, end = _levels(bins[begin]), begin + 1
+            while end < len(bins) and _levels(bins[end]) == levels:
+                end += 1
+            base = _LANE_HEIGHT
+            for color, level in zip(colors, levels, strict=True):
+                base -= level
+                if level:
+                    rects.append(
+                        f'<rect class="{color}" x="{begin}" y="{base}" '
+                        f'width="{end - begin}" height="{level}"/>'
+                    )
+            begin = end
+        width = max(len(bins), 1)
+        parts.append(
+            f"<span>{escape(worker)}</span>"
+            f'<svg class="chart span" viewBox="0 0 {width} {_LANE_HEIGHT}" role="img" '
+            f'preserveAspectRatio="none" aria-label="what worker {escape(worker)} did">'
+            f'<rect class="lane" width="{width}" height="{_LANE_HEIGHT}"/>'
+            f"{''.join(rects)}</svg>"
+        )
+    return Markup(f'<div class="rows">{"".join(parts)}{_axis(*seconds)}</div>')
+
+
+def _levels(shares: Sequence[float]) -> list[int]:
+    """Return the heights of a bin's parts; what is rounded up does not leave the lane."""
+    ends = [round(_LANE_HEIGHT * min(it, 1)) for it in accumulate(shares, initial=0.0)]
+    return [high - low for low, high in pairwise(ends)]
+
+
+def worker_threads(workers: Sequence[tuple[str, Sequence[float]]]) -> Markup:
+    """Draw how long the threads of each worker were in kernels.
+
+    Args:
+        workers: Name, and the seconds of each thread.
+
+    Returns:
+        Nothing where no thread told any.
+    """
+    most = max((max(seconds, default=0.0) for _, seconds in workers), default=0.0)
+    if most <= 0:
+        return Markup("")
+    parts = []
+    for worker, seconds in workers:
+        bars = "".join(
+            f'<span class="track" title="thread {k}: {took:.4g} s">'
+            f'<span class="work" style="width: {100 * took / most:.2f}%"></span></span>'
+            for k, took in enumerate(seconds)
+        )
+        parts.append(f'<span>{escape(worker)}</span><div class="threads">{bars}</div>')
+    return Markup(f'<div class="rows">{"".join(parts)}{_axis(0, most)}</div>')
 
 
 def lane_shares(rows: Sequence[tuple[str, int, int, int]]) -> Markup:

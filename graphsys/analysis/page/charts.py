@@ -9,18 +9,117 @@ from graphsys.core.memory import format_bytes
 
 SIDES = ("before", "after")
 """Colors of the two runs of a comparison."""
-_WIDTH = 900
+CURVE_LEFT = 72
+"""Pixels that the labels of a curve have on its left."""
 _CARD = 340
-"""Widths of viewBoxes: about what a wide chart, and a card's, has on a screen."""
+"""Width of the viewBox of a card's chart: about what it has on a screen."""
+_MOST_BAR = 0.075
+"""Share of a wide chart that a bar has at most: of few, the rest stays free."""
+_GAP = 0.1
+"""Share of a bar's width between it and the next."""
+_MOST_SIZES = 4
+"""Sizes that a phone's axis has room for."""
+_MOST_POWERS = 4
+"""Powers of ten along a phone's axis; of more, every second has no text there."""
 _MOST_DOTS = 100
 """Points of a curve that can be pointed at; of more, the line is drawn alone."""
 
 
-def _svg(height: float, label: str, parts: Sequence[str], width: int = _WIDTH) -> Markup:
+def _svg(height: float, label: str, parts: Sequence[str], width: int = _CARD) -> Markup:
     return Markup(
         f'<svg class="chart" viewBox="0 0 {width} {height:g}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
+
+
+class _Plot:
+    """A chart as wide as its place, a phone's too: text and lines keep their size.
+
+    What lies across is a share of the width, what lies up is in pixels from the top.
+
+    Args:
+        left: Pixels on the left, for labels.
+        base: Where the horizontal axis is.
+    """
+
+    def __init__(self, left: int, base: float) -> None:
+        self._left, self._base = left, base
+        self._parts: list[str] = []
+
+    def bar(self, at: float, width: float, y: float, up: float, kind: str, of: str) -> None:
+        """Draw a bar from ``y`` downwards; ``of`` is what is said of it."""
+        self._parts.append(
+            f'<rect class="{kind}" x="{100 * at:.3f}%" y="{y:.2f}" '
+            f'width="{100 * width:.3f}%" height="{max(up, 0):.2f}">'
+            f"<title>{escape(of)}</title></rect>"
+        )
+
+    def mark(self, at: float, y: float, size: int, kind: str, of: str) -> None:
+        """Draw a square around a point."""
+        self._parts.append(
+            f'<rect class="{kind}" x="{100 * at:.3f}%" y="{y:.2f}" width="{size}" '
+            f'height="{size}" transform="translate({-size / 2:g} {-size / 2:g})">'
+            f"<title>{escape(of)}</title></rect>"
+        )
+
+    def text(
+        self, at: float, y: float, text: str, anchor: str = "start", kind: str = ""
+    ) -> None:
+        """Write a text; one of the kind ``more`` is left out on a phone."""
+        told = f' class="{kind}"' if kind else ""
+        self._parts.append(
+            f'<text{told} x="{100 * at:.3f}%" y="{y:.1f}" text-anchor="{anchor}">'
+            f"{escape(text)}</text>"
+        )
+
+    def label(self, y: float, text: str) -> None:
+        """Write a text on the left of the chart."""
+        self._parts.append(_text(-6, y, text, "end"))
+
+    def name(self, at: float, y: float, name: str) -> None:
+        """Write the name of a point, on the side where there is more room."""
+        side, anchor = (9, "start") if at < 0.5 else (-9, "end")
+        self._parts.append(
+            f'<text class="name" x="{100 * at:.3f}%" y="{y + 4:.1f}" dx="{side}" '
+            f'text-anchor="{anchor}">{escape(name)}</text>'
+        )
+
+    def tick(self, y: float, text: str) -> None:
+        """Draw a line across, with its label."""
+        self.across(y, "tick")
+        self.label(y + 4, text)
+
+    def across(self, y: float, kind: str) -> None:
+        """Draw a line across."""
+        self._parts.append(
+            f'<line class="{kind}" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+
+    def upright(self, at: float, top: float, of: str) -> None:
+        """Draw the line of a limit from ``top`` to the axis."""
+        x = f"{100 * at:.3f}%"
+        self._parts.append(
+            f'<line class="limit-line" x1="{x}" x2="{x}" y1="{top:g}" '
+            f'y2="{self._base:g}"><title>{escape(of)}</title></line>'
+        )
+
+    def line(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """Draw a line through points."""
+        told = " ".join(f"{1000 * at:.1f},{y:.1f}" for at, y in points)
+        self._parts.append(
+            f'<svg viewBox="0 0 1000 {self._base:g}" preserveAspectRatio="none" '
+            f'width="100%" height="{self._base:g}" overflow="visible">'
+            f'<polyline class="{kind}" points="{told}" '
+            'vector-effect="non-scaling-stroke"/></svg>'
+        )
+
+    def drawn(self, below: float, label: str) -> Markup:
+        """Return the chart; ``below`` are pixels under its axis."""
+        return Markup(
+            f'<svg class="chart" style="height: {self._base + below:g}px; '
+            f'padding-left: {self._left}px" role="img" '
+            f'aria-label="{escape(label)}">{"".join(self._parts)}</svg>'
+        )
 
 
 def _rect(x: float, y: float, width: float, height: float, kind: str, title: str) -> str:
@@ -93,33 +192,25 @@ def bandwidth(rates: Sequence[float | None], copied: float, axis: str, what: str
         return Markup("")
     high = math.ceil(math.log10(max(*known, copied)) + 0.05)
     low = min(math.floor(math.log10(min(known))), high - 2)
-    left, base, height = 92.0, 190.0, 170.0
+    base, height = 190.0, 170.0
+    plot = _Plot(84, base)
 
     def up(rate: float) -> float:
         return height * (math.log10(rate) - low) / (high - low)
 
-    parts = []
     for power in range(low, high + 1):
-        y = base - up(10.0**power)
-        parts.append(
-            f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        )
-        parts.append(_text(left - 6, y + 4, f"{_bytes_text(10.0**power)}/s", "end"))
-    width = min((_WIDTH - left) / len(rates), 60.0)
+        plot.tick(base - up(10.0**power), f"{_bytes_text(10.0**power)}/s")
+    width = min(1 / len(rates), _MOST_BAR)
     for k, rate in enumerate(rates):
         if rate:
             title = f"{what} {k}: {_bytes_text(rate)}/s, {100 * rate / copied:.2g} %"
-            at = left + k * width
-            parts.append(
-                _rect(at, base - up(rate), max(width - 2, 0.5), up(rate), "work", title)
-            )
+            high_y = base - up(rate)
+            plot.bar(k * width, (1 - _GAP) * width, high_y, up(rate), "work", title)
     y = base - up(copied)
-    parts += [
-        f'<line class="limit-line" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>',
-        _text(_WIDTH, y - 5, f"what this memory copies: {_bytes_text(copied)}/s", "end"),
-        _text(left, base + 18, axis),
-    ]
-    return _svg(base + 24, "useful bytes a second", parts)
+    plot.across(y, "limit-line")
+    plot.text(1, y - 5, f"what this memory copies: {_bytes_text(copied)}/s", "end")
+    plot.text(0, base + 18, axis)
+    return plot.drawn(24, "useful bytes a second")
 
 
 def _bytes_text(amount: float) -> str:
@@ -214,9 +305,9 @@ def memory_over_time(
     most = max((sum(parts.values()) for _, parts in points), default=0)
     if not most:
         return Markup("")
-    left, base, height = 92.0, 190.0, 176.0
-    width = min((_WIDTH - left) / len(points), 60.0)
-    parts = []
+    base, height = 190.0, 176.0
+    plot = _Plot(84, base)
+    width = min(1 / len(points), _MOST_BAR)
     for k, (title, sizes) in enumerate(points):
         y = base
         for part, (name, size) in enumerate(sizes.items()):
@@ -224,15 +315,16 @@ def memory_over_time(
             y -= up
             if size:
                 text = f"{title}, {name}: {format_bytes(size)}"
-                x, wide = left + k * width, max(width - 0.5, 0.5)
-                parts.append(_rect(x, y, wide, up, f"part{part}", text))
-    parts += [
-        _text(left - 6, base - height + 10, format_bytes(most), "end"),
-        _text(left - 6, base, "0", "end"),
-        _text(left, base + 16, f"{seconds[0]:.3g} s"),
-        _text(left + len(points) * width, base + 16, f"{seconds[1]:.3g} s", "end"),
-    ]
-    return _svg(base + 20, "memory over time", parts)
+                plot.bar(k * width, (1 - _GAP) * width, y, up, f"part{part}", text)
+    plot.label(base - height + 10, format_bytes(most))
+    plot.label(base, "0")
+    first, last = (f"{it:.3g} s" for it in seconds)
+    if len(points) * width < 0.5:  # the last one's would stand in the first one's way
+        plot.text(0, base + 16, f"{first} to {last}")
+    else:
+        plot.text(0, base + 16, first)
+        plot.text(len(points) * width, base + 16, last, "end")
+    return plot.drawn(20, "memory over time")
 
 
 def roofline(
@@ -260,31 +352,34 @@ def roofline(
     ys = [y for *_, y in operators] + [peak]
     low_y, high_y = (f(math.log10(y) for y in ys) for f in (min, max))
     low_y, high_y = math.floor(low_y), math.ceil(high_y + 0.1)
-    left, base, height = 104.0, 250.0, 230.0
+    base, height = 250.0, 230.0
+    plot = _Plot(104, base)
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = (math.log10(x) - low_x) / (high_x - low_x)
         up = (math.log10(y) - low_y) / (high_y - low_y)
-        return left + across * (_WIDTH - left - 150), base - up * height
+        return across, base - up * height
 
     roof = [(10.0**low_x, bandwidth * 10.0**low_x)]
     roof += [(ridge, peak)] if ridge else []
     roof.append((10.0**high_x, min(peak, bandwidth * 10.0**high_x)))
-    line = " ".join(f"{x:.1f},{min(y, base):.1f}" for x, y in (place(*at) for at in roof))
-    parts = [f'<polyline class="roof" points="{line}"/>']
+    plot.line([(x, min(y, base)) for x, y in (place(*at) for at in roof)], "roof")
     for power in range(low_y, high_y + 1):
         y = place(10.0**low_x, 10.0**power)[1]
-        parts.append(_text(left - 6, y + 4, f"{10.0 ** (power - 9):g} GFLOP/s", "end"))
+        plot.label(y + 4, f"{10.0 ** (power - 9):g} GFLOP/s")
+    most = _MOST_POWERS
     for power in range(low_x, high_x + 1):
+        kind = "more" if high_x - low_x > most and (power - low_x) % 2 else ""
         x = place(10.0**power, 10.0**low_y)[0]
-        parts.append(_text(x, base + 16, f"{10.0**power:g}", "middle"))
-    parts.append(_text(_WIDTH - 150, base + 32, "FLOP per byte", "end"))
+        anchor = "end" if power == high_x else "middle"
+        plot.text(x, base + 16, f"{10.0**power:g}", anchor, kind)
+    plot.text(1, base + 32, "FLOP per byte", "end")
     for name, x, y in operators:
         title = f"{name}: {x:.3g} FLOP per byte, {y / 1e9:.3g} GFLOP/s"
-        at_x, at_y = place(x, y)
-        parts.append(_rect(at_x - 5, at_y - 5, 10, 10, "work", title))
-        parts.append(_text(at_x + 9, at_y + 4, name))
-    return _svg(base + 36, "roofline", parts)
+        at, up = place(x, y)
+        plot.mark(at, up, 10, "work", title)
+        plot.name(at, up, name)
+    return plot.drawn(36, "roofline")
 
 
 def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
@@ -295,19 +390,22 @@ def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
     """
     if not bins:
         return Markup('<p class="none-told">nothing was transferred</p>')
-    most, left, base = max(count for _, count, _ in bins), 52.0, 96.0
-    width = min((_WIDTH - left) / len(bins), 90.0)
-    parts = [_text(left - 4, 24, f"{most:,}", "end"), _text(left - 4, base, "0", "end")]
+    most, base = max(count for _, count, _ in bins), 96.0
+    plot = _Plot(52, base)
+    width = min(1 / len(bins), 0.11)
+    every = math.ceil(len(bins) / _MOST_SIZES)
+    plot.label(24, f"{most:,}")
+    plot.label(base, "0")
     for k, (label, count, num_bytes) in enumerate(bins):
         height = 76 * count / most
         title = f"{label}: {count:,} transfers, {num_bytes:,} bytes"
-        parts.append(
-            _rect(left + k * width + 2, base - height, width - 4, height, "reading", title)
-        )
-        if len(bins) < 10 or k % 2 == 0:
-            parts.append(_text(left + (k + 0.5) * width, base + 15, label, "middle"))
-    parts.append(_text(left, base + 32, "size of a transfer, at most"))
-    return _svg(base + 36, "sizes of transfers", parts)
+        own = (1 - _GAP) * width
+        plot.bar(k * width, own, base - height, height, "reading", title)
+        if k % every == 0 or len(bins) < 10 or k % 2 == 0:
+            kind = "" if k % every == 0 else "more"
+            plot.text((k + own / width / 2) * width, base + 15, label, "middle", kind)
+    plot.text(0, base + 32, "size of a transfer, at most")
+    return plot.drawn(36, "sizes of transfers")
 
 
 def copies_by_step(
@@ -356,34 +454,23 @@ def _seconds_by_step(
         return Markup("")
     least = min(it for own in seconds.values() for it in own if it > 0)
     low, high = math.floor(math.log10(least)), math.ceil(math.log10(most) + 0.05)
-    left, base, height = 92.0, 130.0, 110.0
-    parts = []
+    base, height = 130.0, 110.0
+    plot = _Plot(60, base)
     for power in range(low, high + 1):
         y = base - height * (power - low) / (high - low)
-        parts.append(
-            f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        )
-        parts.append(_text(left - 6, y + 4, _time_text(10.0**power), "end"))
+        plot.tick(y, _time_text(10.0**power))
     for k, (name, own) in enumerate(seconds.items()):
-        width = (_WIDTH - left) / len(own)
+        width = 1 / len(own)
         room = width / len(seconds)
         for step, it in enumerate(own):
             if it <= 0:
                 continue
             up = height * (math.log10(it) - low) / (high - low)
-            parts.append(
-                _rect(
-                    left + step * width + k * room,
-                    base - up,
-                    max(room - 0.3, 0.5),
-                    up,
-                    colors[k],
-                    title(name, step),
-                )
-            )
-    parts.append(_text(left, base + 16, "first"))
-    parts.append(_text(_WIDTH, base + 16, "last", "end"))
-    return _svg(base + 20, label, parts)
+            at, text = step * width + k * room, title(name, step)
+            plot.bar(at, (1 - _GAP) * room, base - up, up, colors[k], text)
+    plot.text(0, base + 16, "first")
+    plot.text(1, base + 16, "last", "end")
+    return plot.drawn(20, label)
 
 
 def curve(
@@ -403,38 +490,28 @@ def curve(
     shown = [(epoch, value) for epoch, value in points if math.isfinite(value)]
     if not shown:
         return Markup('<p class="none-told">nothing was measured</p>')
-    left, base, height = 72.0, 190.0, 170.0
+    base, height = 190.0, 170.0
+    plot = _Plot(CURVE_LEFT, base)
     low, high = (choose(value for _, value in shown) for choose in (min, max))
     spread, last = (high - low) or abs(high) or 1.0, max(shown[-1][0], 2)
 
     def place(epoch: float, value: float) -> tuple[float, float]:
         across = (epoch - 1) / (last - 1)
         up = (value - low) / spread if high > low else 0.5
-        return left + across * (_WIDTH - left - 8), base - up * height
+        return 0.99 * across, base - up * height
 
-    parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0) if high > low else (0.0,):
         value = low + share * (high - low)
-        y = place(1, value)[1]
-        parts.append(
-            f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        )
-        parts.append(_text(left - 6, y + 4, f"{value:.4g}", "end"))
+        plot.tick(place(1, value)[1], f"{value:.4g}")
     if best is not None:
-        x = place(best, low)[0]
-        parts.append(
-            f'<line class="limit-line" x1="{x:.1f}" x2="{x:.1f}" y1="{base - height}" '
-            f'y2="{base}"><title>best: epoch {best}</title></line>'
-        )
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*it) for it in shown))
-    parts.append(f'<polyline class="curve {kind}-line" points="{line}"/>')
+        plot.upright(place(best, low)[0], base - height, f"best: epoch {best}")
+    plot.line([place(*it) for it in shown], f"curve {kind}-line")
     if len(shown) <= _MOST_DOTS:
         for epoch, value in shown:
-            x, y = place(epoch, value)
-            title = f"epoch {epoch}: {value:.6g}"
-            parts.append(_rect(x - 3, y - 3, 6, 6, kind, title))
-    parts += [_text(left, base + 18, "epoch 1"), _text(_WIDTH, base + 18, str(last), "end")]
-    return _svg(base + 24, f"{name} by epoch", parts)
+            plot.mark(*place(epoch, value), 6, kind, f"epoch {epoch}: {value:.6g}")
+    plot.text(0, base + 18, "epoch 1")
+    plot.text(1, base + 18, str(last), "end")
+    return plot.drawn(24, f"{name} by epoch")
 
 
 def pair_of_bars(before: float, after: float, label: str) -> Markup:

@@ -1,8 +1,9 @@
-"""The page's tables of the workers of a cluster."""
+"""The page's lanes and tables of the workers of a cluster."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from graphsys.analysis.page import bars
 from graphsys.analysis.page.text import number_text
 
 _OF_WORKER: Final = {
@@ -74,11 +75,30 @@ def cluster_rows(report: Mapping[str, Any], most_steps: int) -> dict[str, Any] |
             for row in found["workers"]
         ],
         "steps": steps,
+        **_lanes(found),
         "imbalance": _text(found["load_imbalance"]),
         "waiting": "" if share is None else f"{100 * share:.0f} %",
         "sent": _text(found["sent_bytes"]),
         "bound": _text(bound),
         "restarts": found["restarts"],
+    }
+
+
+def _lanes(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lanes and threads of the workers; reports of before have none."""
+    if "lanes_seconds" not in found:
+        return {"lanes": "", "threads": ""}
+    first, last = found["lanes_seconds"]
+    names = [str(row["rank"]) for row in found["workers"]]
+    lanes = [
+        [(it["name"], it["shares"]) for it in row["lanes"]] for row in found["workers"]
+    ]
+    threads = [row["thread_seconds"] for row in found["workers"]]
+    return {
+        "lanes": bars.worker_lanes(list(zip(names, lanes, strict=True)), (first, last))
+        if any(lanes)
+        else "",
+        "threads": bars.worker_threads(list(zip(names, threads, strict=True))),
     }
 
 

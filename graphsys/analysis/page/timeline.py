@@ -26,6 +26,16 @@ _LANES = {
     "compile": "compiling",
 }
 NUM_BINS = 240
+OF_WORKER = ("at work", "waiting", "compiling")
+"""What a worker of a cluster does, one at a time."""
+_OF_WORKER = {
+    "exchange": "waiting",
+    "communication": "waiting",
+    "wait": "waiting",
+    "compile": "compiling",
+}
+_AROUND = ("epoch", "observing")
+"""Spans around what a worker does, which say nothing of it."""
 
 
 def lanes_of(
@@ -54,15 +64,57 @@ def lanes_of(
                 continue
             begin = event.start_ns - start_ns - observing.inside(start_ns, event.start_ns)
             spans.append((begin, begin + event.duration_ns))
-        if not spans:
-            continue
-        filled = Intervals(spans)
-        edges = [length * k // num_bins for k in range(num_bins + 1)]
-        shares = [
-            filled.inside(low, high) / max(high - low, 1) for low, high in pairwise(edges)
-        ]
-        found.append((label, shares))
+        if spans:
+            found.append((label, _shares(Intervals(spans), length, num_bins)))
     return found
+
+
+def span_of_workers(workers: Sequence[Sequence[Event]]) -> tuple[int, int]:
+    """Return when the first worker of a cluster began to work, and the last one ended."""
+    spans = [
+        (event.start_ns, event.start_ns + event.duration_ns)
+        for events in workers
+        for event in events
+        if event.duration_ns > 0 and event.name not in _AROUND
+    ]
+    if not spans:
+        return 0, 0
+    return min(begin for begin, _ in spans), max(end for _, end in spans)
+
+
+def worker_lanes(
+    events: Sequence[Event], begin_ns: int, end_ns: int, num_bins: int = NUM_BINS
+) -> list[tuple[str, list[float]]]:
+    """Return the share of every bin of time in which a worker worked, waited, compiled.
+
+    At most one at a time: compiling counts first, then waiting for others.
+
+    Args:
+        events: What the worker recorded, which has no observers.
+        begin_ns: When the first bin begins.
+        end_ns: When the last one ends.
+        num_bins: Equal bins that the time is cut into.
+    """
+    if end_ns <= begin_ns:
+        return []
+    spans: dict[str, list[tuple[int, int]]] = {name: [] for name in OF_WORKER}
+    for event in events:
+        if event.duration_ns > 0 and event.name not in _AROUND:
+            begin = event.start_ns - begin_ns
+            name = _OF_WORKER.get(event.name, "at work")
+            spans[name].append((begin, begin + event.duration_ns))
+    compiling = Intervals(spans["compiling"])
+    waiting = Intervals(spans["waiting"]).without(compiling)
+    work = Intervals(spans["at work"]).without(compiling).without(waiting)
+    lanes = zip(OF_WORKER, (work, waiting, compiling), strict=True)
+    length = end_ns - begin_ns
+    return [(name, _shares(filled, length, num_bins)) for name, filled in lanes]
+
+
+def _shares(filled: Intervals, length: int, num_bins: int) -> list[float]:
+    """Return how much of each bin is filled, 0 to 1."""
+    edges = [length * k // num_bins for k in range(num_bins + 1)]
+    return [filled.inside(low, high) / max(high - low, 1) for low, high in pairwise(edges)]
 
 
 def trace_of(events: Sequence[Event], start_ns: int) -> list[dict[str, object]]:

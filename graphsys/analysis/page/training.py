@@ -82,7 +82,9 @@ def _picture_of(found: History, run: Place) -> str:
         parts.append(f'<text x="0" y="{y + 14}">{escape(name)}</text>')
         parts.append(f'<g transform="translate(0 {y + 18})">{chart}</g>')
         y += _CURVE_HEIGHT + _GAP
-    body = "".join(parts).replace('<svg class="chart"', '<svg width="900" height="214"')
+    place = f'<svg x="{charts.CURVE_LEFT}" width="{900 - charts.CURVE_LEFT}" '
+    place += f'height="{_CURVE_HEIGHT}" overflow="visible"'
+    body = "".join(parts).replace('<svg class="chart"', place)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {y}">'
         f'<style>{_STYLE}</style><rect class="paper" width="900" height="{y}"/>'

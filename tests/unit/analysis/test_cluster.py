@@ -130,6 +130,55 @@ def test_the_page_has_the_workers_of_a_training_of_embeddings(tmp_path: Path) ->
     assert {"worker 0 waits", "worker 1 waits", "exchanging"} <= set(lanes)
 
 
+def test_each_worker_has_a_lane_and_its_threads(tmp_path: Path) -> None:
+    """Of 240 bins over 12 seconds; the first second of waiting is spent compiling."""
+    seconds = 10**9
+
+    def event(name: str, begin: int, end: int, **attributes: object) -> Event:
+        length = (end - begin) * seconds
+        return Event(name, begin * seconds, length, attributes=attributes)
+
+    busy = (seconds, 2 * seconds)
+    told = [
+        [
+            event("epoch", 0, 20, epoch=0),  # around all, and says nothing
+            event("superstep", 2, 8, number=0),
+            event("exchange", 5, 8),
+            event("compile", 4, 6),
+            event("kernel_launches", 2, 4, busy_ns=busy),
+            event("kernel_launches", 3, 5, busy_ns=busy),  # while something compiled
+        ],
+        [event("superstep", 4, 14, number=0)],
+    ]
+    clock = time.time_ns() - time.perf_counter_ns()
+    parts = [
+        {**part(rank, 12.0, 3.0), "events": own, "clock_ns": clock}
+        for rank, own in enumerate(told)
+    ]
+    with profile(tmp_path / "r.html", level="L0"):
+        tell_parts(parts, 0)
+    report = read_report(tmp_path / "r.json")
+    assert violations(report_schema(), report) == []
+    found = report["cluster"]
+    begin, end = found["lanes_seconds"]
+    assert end - begin == pytest.approx(12)
+    one, two = ({it["name"]: it["shares"] for it in w["lanes"]} for w in found["workers"])
+    assert {name: sum(shares) / 20 for name, shares in one.items()} == pytest.approx(
+        {"at work": 2, "waiting": 2, "compiling": 2}, abs=0.01
+    )
+    assert [one["at work"][k] for k in (0, 39, 41)] == pytest.approx([1, 1, 0], abs=0.01)
+    assert one["waiting"][81] == pytest.approx(1, abs=0.01)
+    assert sum(two["at work"]) / 20 == pytest.approx(10, abs=0.01)
+    assert found["workers"][0]["thread_seconds"] == [1.0, 2.0]
+    assert found["workers"][1]["thread_seconds"] == []
+    page = (tmp_path / "r.html").read_text()
+    lanes = page[page.index('id="worker-lanes"') :].split("</div>")[0]
+    assert lanes.count("<svg") == 2
+    assert lanes.count('class="compiling"') == 1
+    threads = page[page.index('id="worker-threads"') :].split("</div></div>")[0]
+    assert [it in threads for it in ("thread 0: 1 s", "thread 1: 2 s")] == [True, True]
+
+
 def test_the_page_has_the_workers_of_a_training_of_a_network(tmp_path: Path) -> None:
     part = trainer(
         "a",
