@@ -1,5 +1,6 @@
 """Results: a table for people, one JSON object for machines, a file for the record."""
 
+import argparse
 import json
 import os
 import re
@@ -34,6 +35,20 @@ def refuse_dirty_tree() -> None:
             f"error: the tree has changes that are not committed ({first}), and a result "
             "states the commit that was measured; commit them, or leave out --save"
         )
+
+
+def parser_of(docstring: str | None) -> argparse.ArgumentParser:
+    """Return a parser that describes a case by the first line of its docstring."""
+    return argparse.ArgumentParser(description=(docstring or "").splitlines()[0])
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Return a case's options, ``--save`` among them, which a dirty tree refuses."""
+    parser.add_argument("--save", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.save:
+        refuse_dirty_tree()
+    return options
 
 
 def stamp(command: str) -> dict[str, Any]:

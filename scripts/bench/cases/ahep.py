@@ -10,7 +10,6 @@ of its own. Time is that of the processor, for other processes share the machine
 once a small batch has loaded all code. --save writes results/ahep_<hardware>_<yyyymm>.json.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -145,15 +144,12 @@ def _ratio(one: dict[str, float], two: dict[str, float], name: str) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--only", choices=sorted(CELLS), action="append")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     known = output.known_rows(NAME) if options.save else {}
     command = " ".join(["scripts/bench/run", NAME, *arguments])
     with tempfile.TemporaryDirectory(prefix="ahep-") as folder:

@@ -12,7 +12,6 @@ out, by the cosine of rows. --save writes results/bem_<hardware>_<yyyymm>.json r
 and a later call goes on with those that are missing.
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
@@ -224,16 +223,13 @@ def measure_trust(folder: Path, path: Path, seed: int, config: Any) -> Any:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--only", choices=sorted(FOLDERS), action="append")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     known = output.known_rows(NAME) if options.save else {}
     command = " ".join(["scripts/bench/run", NAME, *arguments])
     for work in options.only or FOLDERS:

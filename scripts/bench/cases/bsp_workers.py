@@ -47,17 +47,14 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 def main(arguments: list[str]) -> int:
     """Measure; 1 where a value differs."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--workers", default="2,4,8")
     parser.add_argument("--algorithms", default=",".join(PARAMETERS))
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="keeps the graph")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     command = " ".join([f"scripts/bench/run {NAME}", *arguments])
     kept = output.known_rows(NAME) if options.save else {}
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=options.folder) as name:

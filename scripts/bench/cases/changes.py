@@ -12,7 +12,6 @@ chosen on valid. A link is a burst where its ends neither met before nor had a p
 common. --save writes results/changes_<hardware>_<yyyymm>.json.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -91,15 +90,12 @@ def table_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", choices=PRESETS, action="append")
     parser.add_argument("--folder", type=Path, default=SHARED)
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     seeds = [int(seed) for seed in options.seeds.split(",")]
     command = " ".join(["scripts/bench/run changes", *arguments])
     rows: list[dict[str, Any]] = []

@@ -205,7 +205,7 @@ def is_like(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--workers", default="2")
     parser.add_argument("--partitions", type=int, default=4)
@@ -213,10 +213,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rmat", type=int, help="scale of a graph to train on instead")
     parser.add_argument("--exchanges", default="server")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     workers = [int(n) for n in options.workers.split(",")]
     command = " ".join([f"scripts/bench/run {NAME}", *arguments])
     kept = output.known_rows(NAME) if options.save else {}

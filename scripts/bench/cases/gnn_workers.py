@@ -18,7 +18,6 @@ results/gnn_workers_<hardware>_<yyyymm>.json, with --owners gnn_owners_..., with
 gnn_sharding_....
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -161,7 +160,7 @@ def means_of(
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--workers", default="2,4")
     parser.add_argument("--folder", type=Path, default=SHARED if SHARED.is_dir() else None)
@@ -169,10 +168,7 @@ def main(arguments: list[str]) -> int:
     which.add_argument("--owners", action="store_true")
     which.add_argument("--sharding", action="store_true")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     workers = [int(n) for n in options.workers.split(",")]
     command = " ".join(["scripts/bench/run gnn_workers", *arguments])
     rows: list[dict[str, Any]] = []

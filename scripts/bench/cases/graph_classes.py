@@ -12,7 +12,6 @@ are not done again, and one that was killed goes on where it was.
 The files of MUTAG in the shared folder are damaged: its preset is not among these.
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
@@ -95,16 +94,13 @@ def measure(
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--only", choices=sorted(CELLS), action="append")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--runs", type=Path)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     known = output.known_rows(NAME) if options.save else {}
     command = " ".join(["scripts/bench/run", NAME, *arguments])
     with tempfile.TemporaryDirectory(prefix="graph-classes-") as name:

@@ -10,7 +10,6 @@ drop. --save writes results/low_memory_<hardware>_<yyyymm>.json; with --only the
 preset's rows stay.
 """
 
-import argparse
 import json
 import statistics
 import tempfile
@@ -122,14 +121,11 @@ QUALITY = {NETWORK: "accuracy", EMBEDDING: "mrr"}
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--only", choices=list(WAYS), action="append")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     chosen = options.only or list(WAYS)
     command = " ".join(["scripts/bench/run low_memory", *arguments])
     rows = []

@@ -8,7 +8,6 @@ The ROC-AUC is that of test edges against as many drawn pairs, the MRR that amon
 bloggers. --save writes results/mixture_<hardware>_<yyyymm>.json after every training.
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
@@ -50,15 +49,12 @@ def measure(graph: Graph, run: Path, overrides: list[str]) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--senses", default="1,4")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     known = output.known_rows(NAME) if options.save else {}
     command = " ".join(["scripts/bench/run", NAME, *arguments])
     with tempfile.TemporaryDirectory(prefix="mixture-") as name:

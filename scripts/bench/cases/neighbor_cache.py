@@ -13,7 +13,6 @@ such a cache. Counts, not times: any machine finds the same. --save writes
 results/neighbor_cache_<hardware>_<yyyymm>.json.
 """
 
-import argparse
 import json
 import tempfile
 from collections.abc import Iterator
@@ -181,13 +180,10 @@ def replay(graph: Graph, num_batches: int) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--batches", type=int, default=40)
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     command = " ".join(["scripts/bench/run neighbor_cache", *arguments])
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="neighbors-") as name:

@@ -12,7 +12,6 @@ the others', within a round.
 --save writes results/network_evaluation_<hardware>_<yyyymm>.json.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -106,14 +105,11 @@ def timed(work: Any) -> tuple[Any, float]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--scale", type=int, default=18)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     command = " ".join(["scripts/bench/run network_evaluation", *arguments])
     rows: list[dict[str, Any]] = []
     for row in rounds_of(options.scale, options.workers, options.rounds):

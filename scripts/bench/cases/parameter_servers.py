@@ -10,7 +10,6 @@ are medians of the rounds, each of which starts servers anew. --save writes
 results/parameter_servers_<hardware>_<yyyymm>.json.
 """
 
-import argparse
 import json
 import statistics
 from pathlib import Path
@@ -53,15 +52,12 @@ def measured(megabytes: int, workers: int, dim: int, rounds: int) -> dict[str, A
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--megabytes", default="4,32,128")
     parser.add_argument("--workers", default="2,4")
     parser.add_argument("--dim", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     command = " ".join(["scripts/bench/run parameter_servers", *arguments])
     rows: list[dict[str, Any]] = []
     with connected(Cluster.parse("local:2")):

@@ -11,7 +11,6 @@ nodes, of the split valid. --save writes results/partition_groups_<hardware>_<yy
 a row as soon as it is measured; what is there of the same commit is not measured again.
 """
 
-import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -68,17 +67,14 @@ def measure(
 
 def main(arguments: list[str]) -> int:
     """Measure everything that is not known."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--only", default="", help="works whose name has this text")
     parser.add_argument("--dim", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--set", action="append", default=[], help="another setting")
     parser.add_argument("--shared", type=Path, default=SHARED)
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     command = " ".join([f"scripts/bench/run {NAME}", *arguments])
     known = output.known_rows(NAME) if options.save else {}
     with tempfile.TemporaryDirectory(prefix="partition-groups-") as name:

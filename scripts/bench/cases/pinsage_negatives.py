@@ -12,7 +12,6 @@ are no better by both means beside the 20.
 --save writes results/pinsage_negatives_<hardware>_<yyyymm>.json.
 """
 
-import argparse
 import itertools
 import json
 import statistics
@@ -128,14 +127,11 @@ def kinds(row: dict[str, Any]) -> tuple[int, str]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--pins", type=int, default=20000)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     command = " ".join(["scripts/bench/run pinsage_negatives", *arguments])
     rows: list[dict[str, Any]] = []
     for row in compare(options.pins, options.seeds.split(","), options.overrides):

@@ -9,7 +9,6 @@ call goes on with the runs that are missing or stale (--again: all of them). Wit
 training that was killed goes on where it was.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -75,18 +74,15 @@ def measure(
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--only", choices=sorted(CELLS), action="append")
     parser.add_argument("--seeds")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--runs", type=Path)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
+    options = output.parsed(parser, arguments)
     chosen = options.only or list(CELLS)
-    if options.save:
-        output.refuse_dirty_tree()
     command = " ".join(["scripts/bench/run quality_gnn", *arguments])
     with tempfile.TemporaryDirectory(prefix="quality-gnn-") as name:
         folder = options.runs or Path(name)

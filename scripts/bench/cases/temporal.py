@@ -12,7 +12,6 @@ before each event (or the first of its second), which is another question; saved
 temporal_by_event.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -90,16 +89,13 @@ def table_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = output.parser_of(__doc__)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", choices=(*HEURISTICS, *MODELS), action="append")
     parser.add_argument("--folder", type=Path, default=SHARED)
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--by-event", action="store_true")
-    parser.add_argument("--save", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
+    options = output.parsed(parser, arguments)
     seeds = [int(seed) for seed in options.seeds.split(",")]
     command = " ".join(["scripts/bench/run temporal", *arguments])
     chosen = options.only or [*HEURISTICS, *MODELS]
