@@ -7,7 +7,7 @@ partitions are in memory together (types with one partition always are).
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,12 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.bucket_order import order_units
 from graphsys.embedding.data.edge_selection import EdgePart
 from graphsys.embedding.model import RelationSet
+from graphsys.graph.csr import read_only
 
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
     from graphsys.kernels.cpu.embedding.chunk import Edges
 
 Part = tuple[str, int]
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -239,10 +239,10 @@ def cut_bucket(
     stride = max(1, config.batch_size // size)
     batches = np.append(np.arange(0, len(chunks), stride), len(chunks)).astype(np.int64)
     return Edges(
-        src=_frozen(src),
-        dst=_frozen(dst),
-        relation=_frozen(relation),
-        weight=_frozen(weight),
+        src=read_only(src),
+        dst=read_only(dst),
+        relation=read_only(relation),
+        weight=read_only(weight),
         relation_weight=relations.weights,
         all_negatives=relations.all_negatives,
         order=order,
@@ -303,10 +303,3 @@ def _questions(
         found.append(order[np.sort(np.unique(keys, return_index=True)[1])])
     asks_src = np.repeat([False, True], [len(found[0]), len(found[1])])
     return np.concatenate(found), asks_src
-
-
-def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Mark as read-only, as mapped columns are: one compiled kernel for both."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

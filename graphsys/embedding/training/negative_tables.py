@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.graph.csr import Csr
+from graphsys.graph.csr import Csr, read_only
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.negatives import Candidates, Pools, Sampler
@@ -86,9 +86,9 @@ def uniform_candidates(
 def nothing_known() -> Known:
     """Return what masks nothing."""
     return Known(
-        indptr=frozen(np.empty(0, np.uint32)),
-        indices=frozen(np.empty(0, np.uint32)),
-        relation=frozen(np.empty(0, np.uint16)),
+        indptr=read_only(np.empty(0, np.uint32)),
+        indices=read_only(np.empty(0, np.uint32)),
+        relation=read_only(np.empty(0, np.uint16)),
         first=0,
         num_nodes=0,
     )
@@ -111,10 +111,3 @@ def require_sound(index: Csr, num_relations: int, name: str, graph: GraphReader)
             f"an index of edge type {name} in graph {graph.path} has rows or relations "
             "outside of its range; run `graphsys verify`, then ingest again"
         )
-
-
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Mark as read-only, as mapped columns are: one compiled kernel for both."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

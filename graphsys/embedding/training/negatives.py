@@ -19,13 +19,12 @@ from graphsys.embedding.model import RelationSet
 from graphsys.embedding.spec.losses import loss_of
 from graphsys.embedding.training.negative_tables import (
     degree_weights,
-    frozen,
     layout,
     nothing_known,
     require_sound,
     uniform_candidates,
 )
-from graphsys.graph.csr import Csr
+from graphsys.graph.csr import Csr, read_only
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.known import Known
@@ -149,9 +148,9 @@ class Negatives:
         offsets = self._graph.offsets(answers[0])
         relation = np.empty(0, np.uint16) if index.relation is None else index.relation
         return Known(
-            indptr=frozen(index.indptr),
-            indices=frozen(index.indices),
-            relation=frozen(relation),
+            indptr=read_only(index.indptr),
+            indices=read_only(index.indices),
+            relation=read_only(relation),
             first=int(offsets[answers[1]]),
             num_nodes=int(offsets[answers[1] + 1] - offsets[answers[1]]),
         )
@@ -184,7 +183,7 @@ class Negatives:
                 relation = index.relation
                 codes = np.empty(0, np.uint16) if relation is None else relation
                 begins, nodes = kernels.collect_types(
-                    frozen(index.indptr), frozen(codes), len(relations.relations)
+                    read_only(index.indptr), read_only(codes), len(relations.relations)
                 )
         return PartTables(
             shares=shares,
@@ -231,7 +230,7 @@ class Negatives:
         if not any(p.importance for p in self._config.pools if p.kind == "batch"):
             return np.empty(0, np.float32)
         is_mixed = len(relations.relations) == 1 or not self._config.is_cut_by_relation
-        none = frozen(np.empty(0, np.uint32))
+        none = read_only(np.empty(0, np.uint32))
         bias = np.empty(len(edges.src), np.float32)
         kernels.batch_bias(
             (edges.src, edges.dst)[side],

@@ -16,7 +16,7 @@ from graphsys.core.config import from_mapping
 from graphsys.core.errors import ConfigError
 from graphsys.datasets import ingest
 from graphsys.embedding import EmbeddingConfig, evaluate, load_config, train
-from graphsys.embedding.training.negative_tables import frozen
+from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.embedding.chunk import ASKS_DST, ASKS_SRC
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.step import Settings
@@ -37,9 +37,9 @@ def known_of(
     order = np.lexsort((relation, answers, given))
     indptr = np.searchsorted(given[order], np.arange(sizes[0] + 1)).astype(np.uint32)
     return Known(
-        indptr=frozen(indptr),
-        indices=frozen(answers[order]),
-        relation=frozen(relation[order].astype(np.uint16)),
+        indptr=read_only(indptr),
+        indices=read_only(answers[order]),
+        relation=read_only(relation[order].astype(np.uint16)),
         first=0,
         num_nodes=sizes[1],
     )
