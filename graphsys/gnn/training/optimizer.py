@@ -34,7 +34,23 @@ class Adam(_Eager, torch.optim.Adam):
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
 
 
-class Lars(_Eager):
+class _ByTensor(_Eager):
+    """An optimizer that moves one tensor after the other."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Move every tensor that has a gradient; ``closure`` is not used."""
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    self._move(weight, group)
+
+    def _move(self, weight: torch.Tensor, group: dict[str, Any]) -> None:
+        """Move a tensor along its gradient."""
+        raise NotImplementedError
+
+
+class Lars(_ByTensor):
     """Gradient descent with momentum, each tensor at a rate by its own length.
 
     For every tensor ``r = trust * |w| / (|g| + weight_decay * |w|)``, then ``v = momentum *
@@ -69,14 +85,6 @@ class Lars(_Eager):
         }
         super().__init__(parameters, defaults)
 
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Move every tensor that has a gradient; ``closure`` is not used."""
-        for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.grad is not None:
-                    self._move(weight, group)
-
     def _move(self, weight: torch.Tensor, group: dict[str, Any]) -> None:
         assert weight.grad is not None  # the caller looked
         state: Any = self.state[weight]
@@ -93,7 +101,7 @@ class Lars(_Eager):
         weight.sub_(velocity.add_(move, alpha=group["lr"] * rate))
 
 
-class Lamb(_Eager):
+class Lamb(_ByTensor):
     """Adam's direction, as long as the weights it moves times the rate.
 
     For every tensor ``r = m / (sqrt(v) + eps) + weight_decay * w`` with Adam's corrected
@@ -121,14 +129,6 @@ class Lamb(_Eager):
     ) -> None:
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(parameters, defaults)
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Move every tensor that has a gradient; ``closure`` is not used."""
-        for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.grad is not None:
-                    self._move(weight, group)
 
     def _move(self, weight: torch.Tensor, group: dict[str, Any]) -> None:
         state: Any = self.state[weight]
