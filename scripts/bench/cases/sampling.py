@@ -66,25 +66,14 @@ def neighbor_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
     """Three hops, every node known so far sampled anew each hop (DGL's rule)."""
     sampler = NeighborSampler(graph, FANOUTS)
 
-    def ours(threads: int) -> Callable[[], Outcome]:
-        def sample(number: int) -> int:
-            with sampler.sample(batches[number], batch=number) as found:
-                return found.num_edges
+    def sample(number: int) -> int:
+        with sampler.sample(batches[number], batch=number) as found:
+            return found.num_edges
 
-        def run() -> Outcome:
-            return timed(
-                lambda: sum(map_in_order(sample, range(len(batches)), num_threads=threads))
-            )
-
-        return run
-
-    contenders = [
-        Contender(system="graphsys", run=ours(num_cores())),
-        Contender(system="graphsys, 1 thread", run=ours(1)),
-    ]
+    contenders = sampling_contenders(sample, len(batches))
     if peer is not None:
         contenders.append(Contender(system="DGL", run=dgl_neighbors(peer, batches)))
-    amount = float(ours(1)().result["amount"])
+    amount = float(contenders[1].run().result["amount"])
     return Work(
         name=f"neighbors 15/10/5, {name}",
         amount=amount,
@@ -92,6 +81,20 @@ def neighbor_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
         contenders=contenders,
         verify=about_equal,
     )
+
+
+def sampling_contenders(sample: Callable[[int], int], num_batches: int) -> list[Contender]:
+    """Return ours on all cores and on one; ``sample`` makes a batch, by its number."""
+
+    def ours(threads: int) -> Callable[[], Outcome]:
+        return lambda: timed(
+            lambda: sum(map_in_order(sample, range(num_batches), num_threads=threads))
+        )
+
+    return [
+        Contender(system="graphsys", run=ours(num_cores())),
+        Contender(system="graphsys, 1 thread", run=ours(1)),
+    ]
 
 
 def dgl_neighbors(peer: Any, batches: list[Any]) -> Callable[[], Outcome]:
@@ -130,22 +133,11 @@ def walk_work(
         restart=settings["restart"],
     )
 
-    def ours(threads: int) -> Callable[[], Outcome]:
-        def sample(number: int) -> int:
-            with sampler.sample(batches[number], batch=number) as found:
-                return found.num_seeds["node"]
+    def sample(number: int) -> int:
+        with sampler.sample(batches[number], batch=number) as found:
+            return found.num_seeds["node"]
 
-        def run() -> Outcome:
-            return timed(
-                lambda: sum(map_in_order(sample, range(len(batches)), num_threads=threads))
-            )
-
-        return run
-
-    contenders = [
-        Contender(system="graphsys", run=ours(num_cores())),
-        Contender(system="graphsys, 1 thread", run=ours(1)),
-    ]
+    contenders = sampling_contenders(sample, len(batches))
     if peer is not None:
         contenders.append(Contender(system="DGL", run=dgl_walks(peer, batches, settings)))
     return Work(
