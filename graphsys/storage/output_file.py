@@ -131,15 +131,9 @@ def _sweep(target: Path) -> None:
     """Remove the unfinished files of writers that are dead: nobody holds their locks."""
     for path in target.parent.iterdir():
         is_left = ownership.is_draft(path.name, target.name)
-        if not is_left or path.is_symlink() or not path.is_file():
-            continue
-        with contextlib.suppress(OSError):
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_left and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(OSError), ownership.held_alone(path):
                 ownership.remove_draft(path)
-            finally:
-                os.close(lock)
 
 
 def _sync(file: Path) -> None:

@@ -6,6 +6,7 @@ from graphsys.core.ownership.owner import claimed_names as claimed_names
 from graphsys.core.ownership.owner import claimed_objects as claimed_objects
 from graphsys.core.ownership.owner import draft_of as draft_of
 from graphsys.core.ownership.owner import files_below as files_below
+from graphsys.core.ownership.owner import held_alone as held_alone
 from graphsys.core.ownership.owner import is_claim as is_claim
 from graphsys.core.ownership.owner import is_claimed as is_claimed
 from graphsys.core.ownership.owner import is_draft as is_draft

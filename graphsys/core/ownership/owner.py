@@ -18,6 +18,7 @@ there were claims too. On object stores all of this is the same, with objects.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -253,6 +254,22 @@ def remove_draft(file: Path) -> None:
     """
     if is_draft(file.name) and not file.is_dir():
         file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def held_alone(path: Path) -> Iterator[None]:
+    """Hold the lock of a file or folder, as who works on it does while it lives.
+
+    Raises:
+        OSError: Another process holds it, or it is gone.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY if path.is_dir() else os.O_RDWR
+    lock = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(lock)
 
 
 def remove_made(file: Path) -> None:

@@ -1,7 +1,5 @@
 """A run that workers open: where it is, which checkpoint of it, and where parts go."""
 
-import fcntl
-import os
 import re
 import secrets
 import time
@@ -43,13 +41,13 @@ def parts_beside(out: Place) -> Iterator[SharedFiles]:
     out.parent.mkdir(parents=True, exist_ok=True)
     left = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{16}}\.parts")
     for path in filter(lambda path: left.fullmatch(path.name), out.parent.iterdir()):
-        with suppress(OSError), _locked(path):
+        with suppress(OSError), ownership.held_alone(path):
             ownership.remove_claimed(path, lambda _: True)
     # not by the process: machines that share the folder number theirs alike
     folder = out.with_name(f".{out.name}.{secrets.token_hex(8)}.parts")
     ownership.make_folder(folder)
     try:
-        with _locked(folder):  # first: what is claimed and not held is swept
+        with ownership.held_alone(folder):  # first: what is claimed and not held is swept
             ownership.claim(folder)
             yield SharedFiles(folder)
     finally:
@@ -80,21 +78,6 @@ def _objects_beside(out: Location) -> Iterator[SharedFiles]:
         finally:
             with suppress(GraphsysError):  # it goes later, and may not hide what failed
                 files.remove_folder("")
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a folder.
-
-    Raises:
-        OSError: Another process does.
-    """
-    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(lock)
 
 
 class CheckpointKey(Protocol):

@@ -112,15 +112,9 @@ def _sweep(out: Path) -> None:
     """Remove the unfinished folders of writers that are dead: nobody holds their locks."""
     for path in out.parent.iterdir():
         is_left = ownership.is_draft(path.name, out.name)
-        if not is_left or path.is_symlink() or not path.is_dir():
-            continue
-        with contextlib.suppress(OSError):
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_left and path.is_dir() and not path.is_symlink():
+            with contextlib.suppress(OSError), ownership.held_alone(path):
                 ownership.remove_claimed(path, lambda name: True)
-            finally:
-                os.close(lock)
 
 
 def _sync(file: Path) -> None:

@@ -284,19 +284,13 @@ def _bytes_of(entry: Path) -> int:
 def _drop(entry: Path) -> bool:
     """Remove an entry, unless a process uses it."""
     try:
-        lock = os.open(entry / _ORIGIN, os.O_RDWR | os.O_CLOEXEC)
+        with ownership.held_alone(entry / _ORIGIN):
+            if not _ENTRY_NAME.fullmatch(entry.name):
+                return False  # somebody else's
+            gone = entry.with_name(f"{_GONE}{entry.name}-{os.getpid()}")
+            entry.rename(gone)
     except OSError:
         return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _ENTRY_NAME.fullmatch(entry.name):
-            return False  # somebody else's
-        gone = entry.with_name(f"{_GONE}{entry.name}-{os.getpid()}")
-        entry.rename(gone)
-    except OSError:
-        return False
-    finally:
-        os.close(lock)
     ownership.remove_cached(gone, _GONE_NAME, gone.parent)
     return True
 

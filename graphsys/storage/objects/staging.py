@@ -55,10 +55,5 @@ def _own_folder(root: Path) -> tuple[Path, int]:
 
 def _drop_left(folder: Path) -> None:
     """Remove a folder whose process is dead: nobody holds its lock."""
-    with contextlib.suppress(OSError):
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ownership.remove_cached(folder, _LEFT, folder.parent)
-        finally:
-            os.close(lock)
+    with contextlib.suppress(OSError), ownership.held_alone(folder):
+        ownership.remove_cached(folder, _LEFT, folder.parent)
