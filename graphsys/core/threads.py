@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from graphsys.core.compiling import compile_ahead
+from graphsys.core.errors import ConfigError
 from graphsys.core.events import is_recording, launched
 
 Item = TypeVar("Item")
@@ -77,6 +78,9 @@ class ThreadTeam:
     Args:
         num_threads: Size of the team; all cores by default.
 
+    Raises:
+        ConfigError: it is no whole number.
+
     Examples:
         >>> with ThreadTeam(2) as team:
         ...     team.run(lambda index, base: base + index, 10)
@@ -84,6 +88,8 @@ class ThreadTeam:
     """
 
     def __init__(self, num_threads: int | None = None) -> None:
+        if num_threads is not None and not hasattr(num_threads, "__index__"):
+            raise ConfigError(f"num_threads: got {num_threads!r:.60}, expected an int >= 1")
         self.num_threads = num_threads or num_cores()
         self._task: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
         self._results: list[Any] = [None] * self.num_threads

@@ -117,8 +117,15 @@ class Topology:
         Raises:
             InvalidGraphError: arrays that do not fit each other, repeated ids.
         """
-        ends = np.asarray(src), np.asarray(dst)
-        weights = None if weight is None else np.asarray(weight)
+        ends = _plain(src, "src"), _plain(dst, "dst")
+        weights = None if weight is None else _plain(weight, "weight")
+        if weights is not None and weights.shape != ends[0].shape:
+            raise InvalidGraphError(
+                f"weight must be as long as src, got shapes {weights.shape} and "
+                f"{ends[0].shape}"
+            )
+        if weights is not None and weights.dtype.kind not in "biuf":
+            raise InvalidGraphError(f"weight must be numbers, got {weights.dtype}")
         if not directed:
             mirrored = ends[0] != ends[1]
             ends = (
@@ -408,3 +415,21 @@ class Topology:
                 lengths = row_lengths(indptr[low : low + _DEGREES_AT_A_TIME + 1])
                 own = degrees[base + low : base + low + len(lengths)]
                 own += lengths.astype(degrees.dtype)
+
+
+def _plain(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Return values as an array that kernels take; of no values, integers.
+
+    Raises:
+        InvalidGraphError: values are masked.
+    """
+    is_masked = isinstance(values, np.ma.MaskedArray)
+    masked = int(np.ma.count_masked(values)) if is_masked else 0  # type: ignore[no-untyped-call]
+    if masked:
+        raise InvalidGraphError(
+            f"{name} has {masked} masked values, expected none; leave their edges out"
+        )
+    array = np.asarray(values)
+    if not array.size and array.ndim == 1:
+        return array.astype(np.int64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.errors import ConfigError
 from graphsys.storage.dynamic.timed_view import TimedGraph, moment_of, windows
 from graphsys.storage.reader import GraphReader
 
@@ -438,5 +439,13 @@ class _NamedView(_NamedGraph, GraphView):
 
 
 def open_graph(path: AnyPath) -> Graph:
-    """Open a graph for reading; see :class:`Graph`."""
+    """Open a graph for reading; see :class:`Graph`.
+
+    Raises:
+        ConfigError: ``path`` is no path.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ConfigError(
+            f"path: got {path!r:.60}, expected the folder of a graph, as a str or a Path"
+        )
     return Graph(path)

@@ -268,6 +268,11 @@ def _from_object(pattern: Any) -> Pattern:
     """Return the pattern of an object with ``nodes`` and ``edges``, as in NetworkX."""
     is_directed = getattr(pattern, "is_directed", None)
     way = 1 if callable(is_directed) and is_directed() else 0
+    if not (hasattr(pattern, "edges") and hasattr(pattern, "nodes")):
+        raise ConfigError(
+            f"pattern: got {pattern!r:.60}, expected a name such as triangle, edges such "
+            "as 'a-b b-c c-a', or a NetworkX graph"
+        )
     words = [Word(edge[0], edge[1], way) for edge in pattern.edges]
     return _from_words(words, list(pattern.nodes))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypedDict, cast
 
+import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
@@ -318,7 +319,7 @@ class Algorithm:
             raise min(refusal, err, key=lambda error: error.smallest) from None
 
     def _check_options(
-        self, function: Callable[..., Any], known: Iterable[str], options: Iterable[str]
+        self, function: Callable[..., Any], known: Iterable[str], options: Mapping[str, Any]
     ) -> None:
         for name in options:
             if name not in known:
@@ -327,6 +328,11 @@ class Algorithm:
         for name in known:
             if given[name].default is inspect.Parameter.empty and name not in options:
                 raise ConfigError(f"{self.name} needs the parameter {name!r}")
+            if name in options and (wanted := _misfit(options[name], given[name])):
+                raise ConfigError(
+                    f"parameter {name} of {self.name}: got {options[name]!r:.60}, expected "
+                    f"{wanted}"
+                )
 
     def _uses_native(self, implementation: str | None) -> bool:
         if implementation not in (None, "native", "program"):
@@ -443,3 +449,14 @@ ALGORITHMS: dict[str, Algorithm] = {}
 def followed() -> list[str]:
     """Return the names of the algorithms that go on from their last result."""
     return [name for name, it in ALGORITHMS.items() if it.follower]
+
+
+def _misfit(value: Any, parameter: inspect.Parameter) -> str:
+    """Return what a parameter that is a number takes, where a value is none; else ""."""
+    if parameter.annotation not in (int, float, int | None, float | None):
+        return ""
+    may_be_none = parameter.annotation in (int | None, float | None)
+    is_number = isinstance(value, (int, float, np.number))
+    if is_number or (value is None and may_be_none):
+        return ""
+    return "a number or None" if may_be_none else "a number"

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import graphsys as gs
 from graphsys.core.errors import ConfigError
 from graphsys.engine.algorithms import ALGORITHMS
 from graphsys.engine.parameters import parse_parameters
@@ -73,3 +75,33 @@ def test_every_set_of_an_algorithm_is_read_from_text() -> None:
         ("jaccard", "pairs=3=7", {"pairs": [("3", "7")]}),
     ):
         assert parse_parameters([text], ALGORITHMS[name].parameters(), name) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"damping": "a"}, "parameter damping of pagerank: got 'a', expected a number"),
+        ({"damping": None}, "parameter damping of pagerank: got None, expected a number"),
+        ({"tolerance": [1]}, r"parameter tolerance of pagerank: got \[1\], expected a num"),
+        ({"num_threads": "2"}, "num_threads: got '2', expected an int >= 1"),
+    ],
+)
+def test_values_of_another_type_are_refused_by_their_name(given: Any, said: str) -> None:
+    graph = gs.Topology.from_edges([0], [1], 2)
+    with pytest.raises(ConfigError, match=said):
+        gs.algorithms.pagerank(graph, **given)
+    assert (
+        len(gs.algorithms.pagerank(graph, damping=float(np.float32(0.5)), num_threads=1))
+        == 2
+    )
+
+
+@pytest.mark.parametrize("path", [None, 3, b"g"])
+def test_what_is_no_path_is_no_graph(path: Any) -> None:
+    with pytest.raises(ConfigError, match=r"path: got .*, expected the folder of a graph"):
+        gs.open(path)
+
+
+def test_what_is_no_pattern_is_refused() -> None:
+    with pytest.raises(ConfigError, match="pattern: got None, expected a name such as"):
+        gs.mining.count((np.array([0]), np.array([1])), None)

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,3 +100,19 @@ def test_what_does_not_fit_is_refused() -> None:
         Topology.from_edges(np.array([0]), np.array([1]), 2, ids=["a", "a"])
     with pytest.raises(UnknownNameError, match="node 9 is not among the 2 nodes"):
         Topology.from_edges(np.array([0]), np.array([1]), 2).number(9)
+
+
+def test_arrays_of_other_kinds_are_taken_or_refused() -> None:
+    foreign = np.array([0, 1], dtype=">i8"), np.array([1, 0], dtype=">i4")
+    weight = np.array([1.5, 2.0], dtype=">f4")
+    graph = Topology.from_edges(*foreign, 2, weight=weight)
+    assert graph.csr("out").weight.tolist() == [1.5, 2.0]  # type: ignore[union-attr]
+    assert Topology.from_edges([], [], 3).num_nodes == 3
+    masked: Any = np.ma.array([0, 1], mask=np.array([False, True]))
+    with pytest.raises(InvalidGraphError, match="src has 1 masked values, expected none"):
+        Topology.from_edges(masked, [1, 0], 2)
+    for wrong in ([1.0, 2.0], [[1.0]]):
+        with pytest.raises(InvalidGraphError, match="weight must be as long as src, got"):
+            Topology.from_edges([0], [1], 2, weight=wrong)
+    with pytest.raises(InvalidGraphError, match="weight must be numbers, got <U1"):
+        Topology.from_edges([0], [1], 2, weight=["a"])
