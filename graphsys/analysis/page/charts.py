@@ -133,6 +133,18 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
+def means_of_parts(
+    values: Sequence[float | None], most_bars: int
+) -> tuple[int, list[float | None]]:
+    """Return the length of equal parts, one a bar of a chart, and their means."""
+    size = max(-(-len(values) // most_bars), 1)
+    means: list[float | None] = []
+    for k in range(0, len(values), size):
+        known = [it for it in values[k : k + size] if it is not None]
+        means.append(sum(known) / len(known) if known else None)
+    return size, means
+
+
 def small_bars(
     values: Sequence[float | None],
     kind: str,

@@ -120,11 +120,7 @@ def _series(
     report: Report, values: Sequence[float | None]
 ) -> tuple[list[float | None], str]:
     """Return means of equal parts of the steps, and what the chart's axis is."""
-    size = max(-(-len(values) // MAX_BARS), 1)
-    means: list[float | None] = []
-    for k in range(0, len(values), size):
-        known = [it for it in values[k : k + size] if it is not None]
-        means.append(sum(known) / len(known) if known else None)
+    size, means = charts.means_of_parts(values, MAX_BARS)
     name = _steps_name(report)
     plural = {"batch": "batches"}.get(name, f"{name}s")
     if len(values) == 1:

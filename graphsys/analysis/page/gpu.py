@@ -158,11 +158,7 @@ def bandwidth_part(report: Report) -> dict[str, Any] | None:
         else None
         for step in report["supersteps"]
     ]
-    size = max(-(-len(rates) // MAX_BARS), 1)
-    means: list[float | None] = []
-    for k in range(0, len(rates), size):
-        known = [it for it in rates[k : k + size] if it is not None]
-        means.append(sum(known) / len(known) if known else None)
+    size, means = charts.means_of_parts(rates, MAX_BARS)
     axis = f"{len(rates):,} supersteps, first to last"
     chart = charts.bandwidth(means, copied, axis, "superstep")
     if not chart:
