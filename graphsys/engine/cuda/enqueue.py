@@ -295,13 +295,7 @@ class Enqueuer:
     ) -> None:
         """Run a kernel over the rows of a block, or over those listed in ``nodes``."""
         listed = "size_at" in arguments
-        default = {
-            "nodes": self.device.node_list("frontier"),
-            "sizes": self._counts,
-            "size_at": 0,
-            "listed": False,
-        }
-        arguments = default | arguments
+        arguments = self._listing() | arguments
         items = self.num_nodes if listed else block.num_rows
         tell(self.launcher, kernel, phase, block, mapping, arguments)
         if mapping == "edge":
@@ -344,6 +338,15 @@ class Enqueuer:
         )
         return self._bin_sizes
 
+    def _listing(self) -> dict[str, Any]:
+        """Return what says which nodes are listed, where a kernel takes all rows."""
+        return {
+            "nodes": self.device.node_list("frontier"),
+            "sizes": self._counts,
+            "size_at": 0,
+            "listed": False,
+        }
+
     def _update(
         self,
         kernel: str,
@@ -355,13 +358,7 @@ class Enqueuer:
         in_place: frozenset[str] = frozenset(),
     ) -> None:
         """Launch a kernel; its warps' parts of the totals come after those before."""
-        default = {
-            "nodes": self.device.node_list("frontier"),
-            "sizes": self._counts,
-            "size_at": 0,
-            "listed": False,
-        }
-        arguments = default | arguments
+        arguments = self._listing() | arguments
         arguments["part_base"] = self._used_parts
         if self.counters.num_totals:
             warps = self.launcher.shape.max_blocks * self.launcher.shape.block // 32
