@@ -21,6 +21,7 @@ from graphsys.core.errors import (
     TrainingFailedError,
 )
 from graphsys.core.plain_files import read_json
+from graphsys.storage import transaction
 from graphsys.storage.folder_kinds import CONFIG_NAME as CONFIG_NAME
 from graphsys.storage.folder_kinds import RUN_NAME as RUN_NAME
 from graphsys.storage.folder_kinds import is_run_part, require_outside
@@ -315,8 +316,4 @@ def write_durably(file: Path, data: bytes | memoryview) -> None:
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable; one that is gone has none."""
     with contextlib.suppress(FileNotFoundError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        transaction.sync_folder(folder)
