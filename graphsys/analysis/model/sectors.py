@@ -27,7 +27,8 @@ class LoadRequests:
     Attributes:
         requests: Requests of each kind.
         lanes: Lanes active in them.
-        index_bytes: Bytes of the indices that those lanes want.
+        index_bytes: Bytes of the indices that those lanes want; of one that several columns
+            of a row of values share, once a request.
         value_bytes: Bytes of the values that they want.
         index_sectors: Sectors that the requests for indices touch.
         index_lines: Their lines.
@@ -232,10 +233,11 @@ def _requests(visit: RowVisit, tallies: Any, *, has_atomics: bool) -> LoadReques
         tallies[[kernels.INDEX_SECTORS, kernels.INDEX_LINES]] = 0
     found = tallies.tolist()
     lanes = found[kernels.LANES]
+    entries = found[kernels.ENTRIES] if visit.width > 1 else lanes
     return LoadRequests(
         requests=found[kernels.REQUESTS],
         lanes=lanes,
-        index_bytes=lanes * visit.indices.dtype.itemsize * visit.has_index_loads,
+        index_bytes=entries * visit.indices.dtype.itemsize * visit.has_index_loads,
         value_bytes=lanes * visit.value_bytes,
         index_sectors=found[kernels.INDEX_SECTORS],
         index_lines=found[kernels.INDEX_LINES],

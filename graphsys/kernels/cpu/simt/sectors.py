@@ -29,7 +29,9 @@ VALUE_SECTORS = 4
 VALUE_LINES = 5
 CONFLICTS = 6
 """Sum over requests of the most lanes at one address."""
-NUM_TALLIES = 7
+ENTRIES = 7
+"""Sum over requests of the indices they want, where several lanes may want the same one."""
+NUM_TALLIES = 8
 
 _PLACES = 64
 TABLES = 10
@@ -120,7 +122,7 @@ def tally_by_groups(
         scatters: Whether lanes add to the neighbors, so that they can collide.
         order: int64 ``[32]``, scratch.
         scratch: int64 ``[TABLES, 64]``, zeros at first.
-        tallies: Receives the sums, int64 ``[7]``; zeros at first.
+        tallies: Receives the sums, int64 ``[8]``; zeros at first.
     """
     per_warp = WARP // lanes
     for first in range(0, len(rows), per_warp):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.simt.sectors import (
     CONFLICTS,
+    ENTRIES,
     INDEX_LINES,
     INDEX_SECTORS,
     LANES,
@@ -50,6 +51,7 @@ def _tally_piece(
     tallies: Any,
 ) -> None:
     """Account for columns ``low`` to ``high`` of an entry's row in a request."""
+    tallies[ENTRIES] += 1
     sector = entry >> sizes[INDEX_SHIFT]
     if is_new(scratch, 0, sector, stamp):
         tallies[INDEX_SECTORS] += 1
@@ -85,7 +87,7 @@ def tally_wide_by_groups(
         lanes: Lanes per row: 2, 4, 8, 16 or 32.
         sizes: See :data:`WIDTH`, int64 ``[3]``.
         scratch: int64 ``[TABLES, 64]``, zeros at first.
-        tallies: Receives the sums, int64 ``[7]``; zeros at first.
+        tallies: Receives the sums, int64 ``[8]``; zeros at first.
     """
     per_warp, width = WARP // lanes, sizes[WIDTH]
     for first in range(0, len(rows), per_warp):
@@ -139,6 +141,7 @@ def tally_wide_by_threads(
         for k in range(longest):
             for column in range(columns):
                 before = (
+                    tallies[ENTRIES],
                     tallies[INDEX_SECTORS],
                     tallies[INDEX_LINES],
                     tallies[VALUE_SECTORS],
@@ -154,10 +157,11 @@ def tally_wide_by_threads(
                             entry, node, column, column + 1, sizes, scratch, stamp, tallies
                         )
                         active += 1
-                tallies[INDEX_SECTORS] += (times - 1) * (tallies[INDEX_SECTORS] - before[0])
-                tallies[INDEX_LINES] += (times - 1) * (tallies[INDEX_LINES] - before[1])
-                tallies[VALUE_SECTORS] += (times - 1) * (tallies[VALUE_SECTORS] - before[2])
-                tallies[VALUE_LINES] += (times - 1) * (tallies[VALUE_LINES] - before[3])
+                tallies[ENTRIES] += (times - 1) * (tallies[ENTRIES] - before[0])
+                tallies[INDEX_SECTORS] += (times - 1) * (tallies[INDEX_SECTORS] - before[1])
+                tallies[INDEX_LINES] += (times - 1) * (tallies[INDEX_LINES] - before[2])
+                tallies[VALUE_SECTORS] += (times - 1) * (tallies[VALUE_SECTORS] - before[3])
+                tallies[VALUE_LINES] += (times - 1) * (tallies[VALUE_LINES] - before[4])
                 tallies[REQUESTS] += times
                 tallies[LANES] += times * active
 
