@@ -10,11 +10,10 @@ import pytest
 import graphsys
 from graphsys.core.errors import CompileError, ConfigError, UnknownNameError
 from graphsys.engine import program as gs
-from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.run import run
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
 from tests.unit.engine.programs.matrices import adjacency
-from tests.unit.engine.programs.runs import random_graph
+from tests.unit.engine.programs.runs import declared, random_graph
 
 GRAPHS = [
     random_graph(is_directed=True, is_text=True),
@@ -397,25 +396,6 @@ def test_a_loop_keeps_its_limit_and_says_so() -> None:
 
 
 # ---- declarations
-
-
-def declared(**attributes: Any) -> Any:
-    """Make a program with given attributes in place of good ones, and read it."""
-
-    def message(self: Any, src: Any, edge: Any) -> Any:
-        return src.value
-
-    def update(self: Any, node: Any, message: Any) -> Any:
-        return message
-
-    good = {
-        "value": gs.state("float64"),
-        "message": message,
-        "update": update,
-        "combine": gs.minimum,
-    }
-    chosen = {k: v for k, v in (good | attributes).items() if v is not None}
-    return spec_of(type("Given", (gs.VertexProgram,), chosen))
 
 
 def some(self: Any, *values: Any) -> Any:

@@ -12,9 +12,9 @@ import pytest
 from graphsys.core.errors import CompileError
 from graphsys.engine import program as gs
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
-from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
+from tests.unit.engine.programs.runs import declared
 
 
 @pytest.fixture
@@ -39,21 +39,7 @@ NAMES = ["a", "b"]
 
 def planned(**attributes: Any) -> ProgramPlan:
     """Plan a program of one state, of given functions."""
-
-    def message(self: Any, src: Any, edge: Any) -> Any:
-        return src.value
-
-    def update(self: Any, node: Any, message: Any) -> Any:
-        return message
-
-    known = {
-        "value": gs.state("float64"),
-        "message": message,
-        "update": update,
-        "combine": gs.minimum,
-    }
-    kind: type[gs.VertexProgram] = type("Given", (gs.VertexProgram,), known | attributes)
-    return plan_of(spec_of(kind), {})
+    return plan_of(declared(**attributes), {})
 
 
 def source_of(what: str, function: Callable[..., Any], **attributes: Any) -> str:

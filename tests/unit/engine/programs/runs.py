@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphsys.engine import algorithms
+from graphsys.engine import program as gs
+from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.storage import NodeChunk
@@ -92,3 +94,22 @@ def random_graph(*, is_directed: bool, is_text: bool, num: int = 70) -> SmallGra
     ]
     edges += [*edges[:9], (ids[0], ids[0], 1.0), (ids[5], ids[5], 2.0)]
     return SmallGraph(ids=ids, edges=edges, is_directed=is_directed)
+
+
+def declared(**attributes: Any) -> Any:
+    """Make a program with given attributes in place of good ones, and read it."""
+
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return src.value
+
+    def update(self: Any, node: Any, message: Any) -> Any:
+        return message
+
+    good = {
+        "value": gs.state("float64"),
+        "message": message,
+        "update": update,
+        "combine": gs.minimum,
+    }
+    chosen = {k: v for k, v in (good | attributes).items() if v is not None}
+    return spec_of(type("Given", (gs.VertexProgram,), chosen))
