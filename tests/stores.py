@@ -1,5 +1,6 @@
 """Small stores for tests: a source of given chunks, and a store read back as Python."""
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.types import EDGE, EdgeType
+from graphsys.datasets import open_source
 from graphsys.facade.graph import Graph
 from graphsys.facade.ingest import for_users
 from graphsys.storage import EdgeChunk, GraphReader, IngestReport, NodeChunk, Source, ingest
@@ -104,3 +106,15 @@ def pairs_of(
 ) -> Counter[Any]:
     """Return the multiset of (src, dst) of an edge type."""
     return Counter((edge.src, edge.dst) for edge in read_edges(graph, name, split))
+
+
+def read_file_edges(path: Path | str, options: str = "") -> list[tuple[str, str]]:
+    """Return the ends of a file's edges as texts; options as on the command line."""
+    given: dict[str, Any] = dict(re.findall(r"--(\w+) (\S+)", options))
+    skip = int(given.pop("skip", 0))
+    rows: list[tuple[str, str]] = []
+    for chunk in open_source(path, skip=skip, **given).chunks():
+        if isinstance(chunk, EdgeChunk):
+            ends = (map(str, ids.tolist()) for ids in (chunk.src, chunk.dst))
+            rows += zip(*ends, strict=True)
+    return rows

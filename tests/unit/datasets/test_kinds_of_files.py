@@ -4,13 +4,11 @@ import gzip
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from graphsys.core.errors import InputError
-from graphsys.datasets import open_source
-from graphsys.storage.source import EdgeChunk
+from tests.stores import read_file_edges
 
 SNAP = "# Directed graph: x.txt\n# Nodes: 3 Edges: 2\n# FromNodeId\tToNodeId\n0\t1\n2\t1\n"
 GEPHI = "Source;Target;Type;Id;Weight\nanna;ben;Directed;0;1.0\nben;carl;Directed;1;2\n"
@@ -65,17 +63,6 @@ KINDS: list[tuple[str, str, tuple[str, ...], list[tuple[str, str]]]] = [
 ]
 
 
-def read(path: Path, options: str) -> list[tuple[str, str]]:
-    given: dict[str, Any] = dict(re.findall(r"--(\w+) (\S+)", options))
-    skip = int(given.pop("skip", 0))
-    rows: list[tuple[str, str]] = []
-    for chunk in open_source(path, skip=skip, **given).chunks():
-        if isinstance(chunk, EdgeChunk):
-            ends = (map(str, ids.tolist()) for ids in (chunk.src, chunk.dst))
-            rows += zip(*ends, strict=True)
-    return rows
-
-
 @pytest.mark.parametrize(("name", "text", "remedies", "expected"), KINDS)
 def test_a_kind_of_file_goes_in_right_or_its_remedies_lead_there(
     tmp_path: Path,
@@ -90,7 +77,7 @@ def test_a_kind_of_file_goes_in_right_or_its_remedies_lead_there(
     for remedy in remedies:
         if name != "biogrid.txt":  # its message leaves the names to the user
             with pytest.raises(InputError) as refused:
-                read(path, options)
+                read_file_edges(path, options)
             assert remedy in str(refused.value)
         if remedy.startswith("--"):
             options += f" {remedy}"
@@ -99,7 +86,7 @@ def test_a_kind_of_file_goes_in_right_or_its_remedies_lead_there(
             command = remedy.replace("FILE", str(path)).replace("NEW", str(new))
             subprocess.run(["bash", "-c", command], check=True)
             path = new
-    assert read(path, options) == expected
+    assert read_file_edges(path, options) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,7 +100,7 @@ def test_other_encodings_are_refused_with_the_command_that_converts_them(
     path, new = tmp_path / name, tmp_path / f"new-{name}"
     path.write_bytes(text.encode(encoding))
     with pytest.raises(InputError, match="iconv") as refused:
-        read(path, "")
+        read_file_edges(path, "")
     (command,) = re.findall(r"iconv -f \S+ -t [\w-]+", str(refused.value))
     subprocess.run(["bash", "-c", f"{command} {path} > {new}"], check=True)
-    assert read(new, "") == [("caf\u00e9", "th\u00e9")]
+    assert read_file_edges(new, "") == [("caf\u00e9", "th\u00e9")]

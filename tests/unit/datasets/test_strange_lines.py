@@ -16,10 +16,9 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.errors import InputError
-from graphsys.datasets import open_source
 from graphsys.datasets.append import append
 from graphsys.datasets.text.odd_names import OddNames
-from graphsys.storage.source import EdgeChunk
+from tests.stores import read_file_edges
 
 AB, NUMBERS = [("a", "b"), ("b", "c")], [("1", "2"), ("2", "3")]
 CITIES = [("New York", "Los Angeles"), ("Rome", "Ulan Bator")]
@@ -143,17 +142,6 @@ CHAINS: list[tuple[str, str, tuple[str, ...], list[tuple[str, str]]]] = [
 """Name, text, what messages say one after the other, and the edges in the end."""
 
 
-def read(path: Path | str, options: str = "") -> list[tuple[str, str]]:
-    given: dict[str, Any] = dict(re.findall(r"--(\w+) (\S+)", options))
-    skip = int(given.pop("skip", 0))
-    rows: list[tuple[str, str]] = []
-    for chunk in open_source(path, skip=skip, **given).chunks():
-        if isinstance(chunk, EdgeChunk):
-            ends = (map(str, ids.tolist()) for ids in (chunk.src, chunk.dst))
-            rows += zip(*ends, strict=True)
-    return rows
-
-
 def follow(told: str, remedy: str, path: Path) -> Path:
     """Run the command that a message has, whose beginning is given; return its file."""
     start = remedy.partition(" FILE")[0]
@@ -181,7 +169,7 @@ def test_lines_that_are_no_edges_are_refused_with_what_leads_on(
     for remedy in remedies:
         if "--separator" not in options + remedy or "sed" in remedy:
             with pytest.raises(InputError) as refused:
-                read(path, options)
+                read_file_edges(path, options)
             told = str(refused.value)
             assert "\n" not in told
         if remedy.startswith("--"):
@@ -189,7 +177,7 @@ def test_lines_that_are_no_edges_are_refused_with_what_leads_on(
             options += f" {remedy}"
         else:
             path, options = follow(told, remedy, path), ""
-    assert read(path, options) == expected
+    assert read_file_edges(path, options) == expected
 
 
 GOOD = [
@@ -219,7 +207,9 @@ def test_ordinary_names_go_in_without_a_word(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(path) == [tuple(line.split()[:2]) for line in text.splitlines()]
+        assert read_file_edges(path) == [
+            tuple(line.split()[:2]) for line in text.splitlines()
+        ]
 
 
 @pytest.mark.parametrize("text", ["Oslo ,Rome\nBern ,Lima\n", "Oslo ;Rome\nBern ;Lima\n"])
@@ -227,28 +217,28 @@ def test_marks_glued_to_second_ids_separate(tmp_path: Path, text: str) -> None:
     path = tmp_path / "g.txt"
     path.write_text(text)
     with pytest.warns(UserWarning, match="columns are separated by"):
-        assert read(path) == [("Oslo", "Rome"), ("Bern", "Lima")]
+        assert read_file_edges(path) == [("Oslo", "Rome"), ("Bern", "Lima")]
 
 
 def test_a_star_of_a_name_is_said_and_a_mark_of_lines_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"
     path.write_text("hub 1 5\nhub 2 3\n")
     with pytest.warns(UserWarning, match="'hub' is the first word of every line.*_,src"):
-        assert read(path) == [("hub", "1"), ("hub", "2")]
+        assert read_file_edges(path) == [("hub", "1"), ("hub", "2")]
     path.write_text("edge 1 5\nedge 2 3\n")
     with pytest.raises(InputError, match="'edge' is the first word of every line"):
-        read(path)
+        read_file_edges(path)
 
 
 def test_a_bad_line_of_many_is_no_list_and_no_header(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"
     path.write_text("1 2\n2 3\n3 4 5\n4 5\n")
     with pytest.raises(InputError, match=r"g\.txt:3: .*correct or remove the line$"):
-        read(path)
+        read_file_edges(path)
     path = tmp_path / "g.csv"
     path.write_text("src,dst\n1,2,3\n2,3\n")
     with pytest.raises(InputError, match=r"g\.csv:2: found 3 columns") as refused:
-        read(path)
+        read_file_edges(path)
     assert "--skip" not in str(refused.value)
 
 
@@ -256,7 +246,7 @@ def test_an_open_quote_is_not_closed_by_the_command(tmp_path: Path) -> None:
     path = tmp_path / "g.csv"
     path.write_text('src,dst\na,"b\nc,d\n')
     with pytest.raises(InputError, match="does not end on its line") as refused:
-        read(path)
+        read_file_edges(path)
     with pytest.raises(subprocess.CalledProcessError):
         follow(str(refused.value), "python3 -c FILE", path)
 
@@ -265,9 +255,9 @@ def test_totals_among_names_are_names(tmp_path: Path) -> None:
     path = tmp_path / "g.csv"
     for text in ("src,dst\nTotal,Engie\n", "src,dst\nTotal,7\na,b\nTotal,8\n"):
         path.write_text(text)
-        assert read(path)[0][0] == "Total"
+        assert read_file_edges(path)[0][0] == "Total"
     path.write_text("src,dst\na,b\nTotal,2\n")
-    assert len(read(path, "--ids string")) == 2
+    assert len(read_file_edges(path, "--ids string")) == 2
 
 
 @pytest.mark.parametrize("num_rows", [9, 1_700_000])  # of a block, and of several
@@ -277,10 +267,10 @@ def test_totals_are_told_alike_in_files_of_any_size(tmp_path: Path, num_rows: in
     path.write_text(f"{rows}Total 7\n")
     line = num_rows + 1
     with pytest.raises(InputError, match=rf"g\.txt:{line}: .*'Total 7'; remove it, sed"):
-        read(path)
+        read_file_edges(path)
     for first in ("Total 5", "a1 7", "7 a1"):  # names that stand in the first block
         path.write_text(f"{first}\n{rows}Total 7\n")
-        assert len(read(path)) == num_rows + 2
+        assert len(read_file_edges(path)) == num_rows + 2
 
 
 @pytest.mark.filterwarnings("ignore:.*no model reads the columns")
@@ -315,14 +305,19 @@ def test_names_that_look_like_others_are_counted_and_made_visible(
     path = tmp_path / "g.csv"
     path.write_text(f"src,dst\n{odd},x\ny,{odd}\n{plain},z\n")
     with pytest.warns(UserWarning, match="2 ends of edges are names with letters") as said:
-        assert len({end for row in read(path) for end in row}) == 5
+        assert len({end for row in read_file_edges(path) for end in row}) == 5
     assert len(said) == 1
     assert shown in str(said[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         new = follow(str(said[0].message), remedy, path)
-        assert {end for row in read(new) for end in row} == {plain, "x", "y", "z"}
-        assert len(read(path, "--ids string")) == 3
+        assert {end for row in read_file_edges(new) for end in row} == {
+            plain,
+            "x",
+            "y",
+            "z",
+        }
+        assert len(read_file_edges(path, "--ids string")) == 3
 
 
 MANY = "".join(f"a{k} b{k}\n" for k in range(120))
@@ -341,12 +336,15 @@ def test_headers_and_comments_behind_the_first_lines_are_said(
     path = tmp_path / "g.txt"
     path.write_text(text)
     with pytest.warns(UserWarning, match=says) as said:
-        assert len(read(path)) == text.count("\n")
+        assert len(read_file_edges(path)) == text.count("\n")
     assert len(said) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(read(follow(str(said[0].message), remedy, path))) in (120, 121)
-        assert len(read(path, "--ids string")) == text.count("\n")
+        assert len(read_file_edges(follow(str(said[0].message), remedy, path))) in (
+            120,
+            121,
+        )
+        assert len(read_file_edges(path, "--ids string")) == text.count("\n")
 
 
 def test_words_that_are_nodes_elsewhere_are_no_header(tmp_path: Path) -> None:
@@ -355,11 +353,11 @@ def test_words_that_are_nodes_elsewhere_are_no_header(tmp_path: Path) -> None:
         path.write_text(MANY + text)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert len(read(path)) == 122
+            assert len(read_file_edges(path)) == 122
     path.write_text("".join(f"//a.org/{k} //b.org\n" for k in range(120)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(read(path)) == 120
+        assert len(read_file_edges(path)) == 120
 
 
 def test_names_of_other_scripts_are_no_odd_ones(tmp_path: Path) -> None:
@@ -368,7 +366,7 @@ def test_names_of_other_scripts_are_no_odd_ones(tmp_path: Path) -> None:
     path.write_text("".join(f"{a} {b}\n" for a in names for b in names))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(read(path)) == 16
+        assert len(read_file_edges(path)) == 16
 
 
 def test_names_of_ascii_are_not_looked_at_letter_by_letter(
@@ -387,7 +385,7 @@ def test_a_header_with_letters_that_are_not_seen_shows_them(tmp_path: Path) -> N
     path = tmp_path / "g.csv"
     path.write_text("\u200bsrc,dst\na,b\n")
     with pytest.raises(InputError, match=r"among \\u200bsrc, dst"):
-        read(path)
+        read_file_edges(path)
 
 
 STRANGE = [
@@ -418,7 +416,7 @@ def test_guards_hold_in_packed_files_and_where_edges_are_appended(
     expected: Any = pytest.warns if kind is UserWarning else pytest.raises
     if packed != "append":
         with expected(kind, match=message):  # addresses are read as those of S3
-            read(f"file://{path}" if packed == "address" else path)
+            read_file_edges(f"file://{path}" if packed == "address" else path)
         return
     first = tmp_path / "first.txt"
     first.write_text("a b\nb c\n")
@@ -441,7 +439,7 @@ def test_integers_are_appended_to_names_as_names(tmp_path: Path) -> None:
 def test_a_format_may_be_named_by_the_ending_of_its_files(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"
     path.write_text("1 2 3\n2 3\n")
-    assert len(read(path, "--format adjlist")) == 3
+    assert len(read_file_edges(path, "--format adjlist")) == 3
 
 
 def test_a_folder_of_graphs_with_an_empty_one_says_what_to_remove(tmp_path: Path) -> None:
@@ -452,17 +450,17 @@ def test_a_folder_of_graphs_with_an_empty_one_says_what_to_remove(tmp_path: Path
     with pytest.raises(
         InputError, match=r"no nodes.*; remove the file, and its line of lab"
     ):
-        read(tmp_path, "--format graphs")
+        read_file_edges(tmp_path, "--format graphs")
     (tmp_path / "c.json").unlink()
     (tmp_path / "labels.csv").write_text("graph,label\na,0\nb,1\n")
-    assert len(read(tmp_path, "--format graphs")) == 2
+    assert len(read_file_edges(tmp_path, "--format graphs")) == 2
 
 
 def test_a_folder_without_files_of_the_format_named_is_told_of_that(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("src,dst\na,b\n")
     with pytest.raises(InputError, match="no files of format graphs; name"):
-        read(tmp_path, "--format graphs")
-    assert read(tmp_path / "a.csv") == [("a", "b")]
+        read_file_edges(tmp_path, "--format graphs")
+    assert read_file_edges(tmp_path / "a.csv") == [("a", "b")]
 
 
 def test_nodes_of_neo4j_alone_are_told_what_is_missing(tmp_path: Path) -> None:
@@ -470,5 +468,5 @@ def test_nodes_of_neo4j_alone_are_told_what_is_missing(tmp_path: Path) -> None:
     nodes.write_text("id:ID,:LABEL\n1,P\n2,P\n")
     edges.write_text(":START_ID,:END_ID,:TYPE\n1,2,KNOWS\n")
     with pytest.raises(InputError, match=r"p\.csv: nodes alone, expected files of edges"):
-        read(nodes)
+        read_file_edges(nodes)
     assert gs.ingest([nodes, edges], tmp_path / "g").graph.num_edges == 1

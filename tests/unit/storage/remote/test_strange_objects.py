@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.buckets import Bucket
-from tests.unit.datasets.test_strange_lines import STRANGE, read
+from tests.stores import read_file_edges
+from tests.unit.datasets.test_strange_lines import STRANGE
 
 
 @pytest.mark.parametrize(("text", "suffix", "kind", "message"), STRANGE)
@@ -19,4 +20,4 @@ def test_guards_hold_in_objects(
     bucket.write(name, gzip.compress(data) if packed else data)
     expected: Any = pytest.warns if kind is UserWarning else pytest.raises
     with expected(kind, match=message):
-        read(bucket.place(name))
+        read_file_edges(bucket.place(name))
