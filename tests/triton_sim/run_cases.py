@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.triton.device import is_interpreted
+from graphsys.core.errors import ConfigError, MissingDependencyError
+from graphsys.core.triton.device import is_interpreted, require_device
 from tests.triton_sim import quick_interpreter
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +44,19 @@ def main(runners: Mapping[str, Callable[[str], dict[str, Any]]]) -> int:
 def on_card(module: str, cases: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Run cases on a card, in as many processes as the cores can compile for.
 
+    Skips the test where there is none.
+
     Returns:
         The row of each case; a process that died has ``error`` in those it did not reach.
     """
+    import pytest  # the processes that run cases need none
+
+    try:
+        require_device()
+    except (ConfigError, MissingDependencyError) as err:
+        pytest.skip(str(err))
+    if is_interpreted():
+        pytest.skip("TRITON_INTERPRET=1: not a GPU")
     count = max(1, min((os.cpu_count() or 1) // 3, 5))
     parts = [cases[i::count] for i in range(count)]
 

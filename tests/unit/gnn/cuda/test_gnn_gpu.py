@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from graphsys.core.errors import ConfigError, MissingDependencyError
-from graphsys.core.triton.device import is_interpreted, require_device
 from tests.triton_sim.gnn_cases import CASES, TRAININGS
 from tests.triton_sim.run_cases import on_card
 
@@ -17,12 +15,6 @@ ROWS = tuple(case for case in CASES if case.startswith("rows:"))
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, dict[str, Any]]:
     """Run the interpreter's cases on the GPU; skip without one."""
-    try:
-        require_device()
-    except (ConfigError, MissingDependencyError) as err:
-        pytest.skip(str(err))
-    if is_interpreted():
-        pytest.skip("TRITON_INTERPRET=1: not a GPU")
     return on_card("tests.triton_sim.run_gnn", CASES + TRAININGS)
 
 
