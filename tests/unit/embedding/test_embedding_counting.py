@@ -21,21 +21,13 @@ from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.storage import Graph
+from tests.embedding_oracle import compare
 
 if TYPE_CHECKING:
     from graphsys.kernels.cpu.embedding.chunk import Edges
 
 Floats = npt.NDArray[np.float32]
 DIM, KEY, LR = 6, 5, 0.1
-
-
-def compare(comparator: str, q: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-    if comparator == "dot":
-        return q @ c.T
-    if comparator == "cos":
-        return torch.nn.functional.normalize(q) @ torch.nn.functional.normalize(c).T
-    square = ((q[:, None] - c[None]) ** 2).sum(-1)
-    return -square
 
 
 class Oracle:
