@@ -48,7 +48,12 @@ from graphsys.cli.machine import doctor, plan
 from graphsys.cli.mining import by_options
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice, LogProgress
-from graphsys.core.errors import GraphsysError, told_with_place, user_place
+from graphsys.core.errors import (
+    GraphsysError,
+    told_with_place,
+    user_place,
+    why_not_written,
+)
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.remote.locations import show_progress
 from graphsys.kernels.kernel_log import tell_when_compiling
@@ -62,7 +67,7 @@ _PLACES = (
     errno.ENAMETOOLONG,
     errno.ELOOP,
 )
-_TARGETS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+_TARGETS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _INTERRUPTED = 130
 _NOTHING_KEPT = "nothing of this command is kept, and what there was before stays as it was"
 _NO_THREAD = "can't start new thread"
@@ -242,11 +247,7 @@ def _describe(err: Exception) -> str | None:
         return "out of memory; lower --memory, or end what else fills this machine"
     if isinstance(err, OSError) and err.errno in _TARGETS:
         where = f"{err.filename}: " if err.filename else ""
-        reason = os.strerror(err.errno).lower()
-        return f"{where}{reason}; free some space or write elsewhere"
-    if isinstance(err, OSError) and err.errno == errno.EIO:
-        where = f"{err.filename}: " if err.filename else ""
-        return f"{where}input/output error; the disk or its connection is failing"
+        return f"{where}{why_not_written(err)}"
     if isinstance(err, OSError) and err.errno in _PLACES and err.filename is not None:
         return f"{err.filename}: {os.strerror(err.errno).lower()}"
     return None

@@ -6,6 +6,8 @@ lower case, has no full stop and fits three lines. The command line prints it be
 """
 
 import difflib
+import errno
+import os
 import sys
 import traceback
 from collections.abc import Iterable
@@ -52,6 +54,30 @@ class StoreBusyError(GraphsysError, OSError):
 
 class StorageFullError(GraphsysError, OSError):
     """The target cannot be written: no space left, read-only, or no permission."""
+
+
+_MORE_SPACE: Final = "free some space or choose another output"
+_ELSEWHERE: Final = "choose an output where you may write"
+_WRITE_REMEDIES: Final = {
+    errno.ENOSPC: _MORE_SPACE,
+    errno.EDQUOT: _MORE_SPACE,
+    errno.EFBIG: "allow larger files, `ulimit -f unlimited`, or choose another output",
+    errno.EROFS: _ELSEWHERE,
+    errno.EACCES: _ELSEWHERE,
+    errno.EPERM: _ELSEWHERE,
+    errno.EIO: "the disk or its connection is failing",
+}
+
+
+def is_write_refused(err: OSError) -> bool:
+    """Whether the system refused to write, for a reason that has nothing to do with us."""
+    return err.errno in _WRITE_REMEDIES
+
+
+def why_not_written(err: OSError) -> str:
+    """Return the system's reason for a refusal to write, and what to do."""
+    assert err.errno is not None  # is_write_refused() was asked
+    return f"{os.strerror(err.errno).lower()}; {_WRITE_REMEDIES[err.errno]}"
 
 
 class BudgetError(GraphsysError, MemoryError):

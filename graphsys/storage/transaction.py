@@ -5,7 +5,6 @@ was left. See README.md, "Commits".
 """
 
 import contextlib
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -23,6 +22,8 @@ from graphsys.core.errors import (
     GraphsysError,
     OutputExistsError,
     StorageFullError,
+    is_write_refused,
+    why_not_written,
 )
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.folder_kinds import generations as generations
@@ -30,16 +31,6 @@ from graphsys.storage.folder_kinds import is_generation_part, require_outside
 from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
-
-_DISK_ERRORS = {
-    errno.ENOSPC,
-    errno.EROFS,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EIO,
-}
 
 
 @contextmanager
@@ -52,12 +43,9 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as err:
-        if err.errno not in _DISK_ERRORS or isinstance(err, StorageFullError):
+        if not is_write_refused(err) or isinstance(err, StorageFullError):
             raise
-        reason = os.strerror(err.errno).lower()
-        raise StorageFullError(
-            f"cannot write to {path}: {reason}; free some space or choose another output"
-        ) from err
+        raise StorageFullError(f"cannot write to {path}: {why_not_written(err)}") from err
 
 
 class Transaction:

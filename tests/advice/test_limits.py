@@ -50,6 +50,19 @@ def test_files_that_are_open(folder: Path, command: Command) -> None:
     assert json.loads(info.out)["num_edges"] == 2
 
 
+def test_files_that_may_not_be_so_large(folder: Path, command: Command) -> None:
+    pairs = (f"{2 * n} {2 * n + 1}\n" for n in range(PAIRS))
+    (folder / "pairs.txt").write_text("".join(pairs))
+    limited, line = "$ ulimit -S -f 400", "GRAPHSYS ingest pairs.txt -o g --json"
+    advice = advised(
+        command(f"{limited}; {line}").said,
+        "graphsys/core/errors.py",
+        r"file too large; allow larger files, `(ulimit -f unlimited)`, or choose another",
+    )
+    done = command(f"{limited}; {advice[1]}; {line}")
+    assert json.loads(done.out)["num_edges"] == PAIRS
+
+
 def least(command: Command, line: str) -> str:
     """Return the least ``--memory`` with which an ingest begins, as it says itself."""
     found = re.search(r"give (--memory \w+)", command(f"{line} --memory 9MB").said)

@@ -296,7 +296,7 @@ def test_a_worker_whose_disk_is_full_ends_the_training_which_resumes(
     resource.prlimit(workers_below(own)[1], resource.RLIMIT_FSIZE, (200, 200))
     thread.join(PATIENCE_S)
     (err,) = caught
-    assert "file too large; free some space" in str(err)
+    assert "file too large; allow larger files" in str(err)
     assert str(err).endswith(f"the last checkpoint of {run} is whole: go on with --resume")
     state = read_state(run)
     assert not state.is_complete

@@ -61,8 +61,8 @@ def test_a_fault_of_ours_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (errno.ENOSPC, "no space left on device; free some space or write elsewhere"),
-        (errno.EROFS, "read-only file system; free some space or write elsewhere"),
+        (errno.ENOSPC, "no space left on device; free some space or choose another output"),
+        (errno.EROFS, "read-only file system; choose an output where you may write"),
         (errno.ENOENT, "no such file or directory"),
         (errno.EACCES, "permission denied"),
     ],

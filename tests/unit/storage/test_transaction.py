@@ -36,7 +36,7 @@ def test_a_disk_without_room_for_a_byte_is_left_as_it_was(tmp_path: Path) -> Non
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
-        with pytest.raises(StorageFullError, match="file too large; free some space"):
+        with pytest.raises(StorageFullError, match="file too large; allow larger files"):
             make_store(tmp_path / "a" / "new", edge_chunk([(1, 2)]))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -161,7 +161,9 @@ def test_a_full_disk_is_one_error_and_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(scratch, "_IN_MEMORY_SHARE", share)  # 0: streams spill to the disk
     pairs = rng.integers(0, 10**9, (200_000, 2)).tolist()
-    with pytest.raises(StorageFullError, match=r"free some space|are needed"):
+    with pytest.raises(
+        StorageFullError, match=r"allow larger files|free some space|are needed"
+    ):
         make_store(small_disk / "g", edge_chunk(pairs))
     assert everything(small_disk) == []
 
@@ -217,7 +219,7 @@ def test_a_read_only_target_is_one_error(tmp_path: Path) -> None:
         target.chmod(0o500)
     try:
         for out in (target / "g", target):
-            with pytest.raises(StorageFullError, match=r"read-only|permission denied"):
+            with pytest.raises(StorageFullError, match="where you may write"):
                 make_store(out, edge_chunk([(1, 2)]), overwrite=True)
         assert everything(target) == []
     finally:

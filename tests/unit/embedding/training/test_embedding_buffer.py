@@ -226,7 +226,7 @@ def test_no_room_to_write_back_leaves_the_checkpoint_whole(
             small_files(resource.RLIM_INFINITY)
 
     monkeypatch.setattr(TableFiles, "store", limited)
-    message = r"too large; free some space.*is whole: go on with --resume"
+    message = r"too large; allow larger files.*is whole: go on with --resume"
     with pytest.raises(StorageFullError, match=message) as caught:
         train(graph, config, out)
     assert "\n" not in str(caught.value)
