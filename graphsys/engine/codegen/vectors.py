@@ -115,11 +115,13 @@ def check_indices(function: Lowered, num_values: int, *, is_vector: bool) -> Non
             raise CompileError(f"{what}: {of_component(name, ast.unparse(node.slice))}")
         if num_values == 1:
             raise CompileError(f"{what}: {name} is one number; write {name} alone")
-        try:
-            place = ast.literal_eval(node.slice)
-        except ValueError:  # not known before it runs
+        place, sign = node.slice, 1
+        if isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub):
+            place, sign = place.operand, -1
+        if not isinstance(place, ast.Constant):  # not known before it runs
             continue
-        if not isinstance(place, int) or not -num_values <= place < num_values:
+        value = place.value
+        if not isinstance(value, int) or not -num_values <= sign * value < num_values:
             raise CompileError(
                 f"{what}: {name} has {num_values} values; expected one of {name}[0] to "
                 f"{name}[{num_values - 1}]"

@@ -1,6 +1,7 @@
 """The case ``mining`` refuses counts that differ."""
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ def test_counts_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
         check("triangle", "wiki-Vote", {"graphsys": {"triangle": 3}})
 
 
-def test_kernels_are_made_anew_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_made_anew_and_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path))  # other tests fill the common one
     monkeypatch.syspath_prepend(ROOT / "scripts")
     module = importlib.import_module("bench.cases.mining_works")
     ends = np.array([0, 1, 2, 3, 4]), np.array([1, 2, 0, 0, 1])

@@ -222,7 +222,7 @@ def test_a_run_that_is_not_there_or_knows_no_node_is_refused(
 ) -> None:
     graph = write(tmp_path / "g", {"train": umls["train"][:500]})
     config = dataclasses.replace(CONFIG, init_from=str(tmp_path / "nothing"))
-    with pytest.raises(ConfigError, match=r"init_from: .*nothing holds no embedding run"):
+    with pytest.raises(ConfigError, match=r"init_from: .*nothing does not exist; train"):
         train(graph, config, tmp_path / "new")
     other = write(tmp_path / "h", [("p", "isa", "q"), ("q", "isa", "r")])
     old = train(other, dataclasses.replace(CONFIG, epochs=1), tmp_path / "old").run
