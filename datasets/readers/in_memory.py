@@ -78,20 +78,28 @@ def from_object(
     if isinstance(obj, np.ndarray) and obj.dtype.names is not None:
         obj = {name: obj[name] for name in obj.dtype.names}
     if isinstance(obj, np.ndarray):
-        shapes = ((2, 2), (2, 3)) if is_tensor else ((2, 3),)
-        if obj.shape in shapes and obj.dtype.kind in ("iuf" if is_tensor else "iu"):
-            raise InputError(
-                f"{'tensor' if is_tensor else 'array'} of shape {list(obj.shape)}: may be "
-                f"two edges, or an edge_index of {obj.shape[1]}; pass (src, dst)"
-                + ", or (src, dst, weight)"
-                * (obj.shape[1] == 3)
-            )
+        if is_tensor or obj.dtype.kind in "iu":
+            _refuse_either(obj, "tensor" if is_tensor else "array")
         return _matrix_of_edges(obj, options)
     if _is_of(obj, "networkx") and hasattr(obj, "is_multigraph"):
         return NetworkXSource(obj, options)
     if isinstance(obj, (tuple, list)):
         return _arrays(obj, options)
     return TableSource([table_of(obj)], options)
+
+
+def _refuse_either(array: npt.NDArray[Any], what: str) -> None:
+    """Refuse a matrix that may be two edges as well as two ends of edges.
+
+    Two pairs in an array are edges, as everywhere here; a tensor of torch is rather an
+    edge_index.
+    """
+    ends = {(2, 2): "(src, dst)", (2, 3): "(src, dst), or (src, dst, weight)"}
+    if array.shape in ends and (what == "tensor" or array.shape == (2, 3)):
+        raise InputError(
+            f"{what} of shape {list(array.shape)}: may be two edges, or an edge_index of "
+            f"{array.shape[1]}; pass {ends[array.shape]}"
+        )
 
 
 def _is_of(obj: Any, package: str) -> bool:

@@ -32,7 +32,7 @@ from graphsys.engine.codegen.lowered import (
 )
 from graphsys.engine.codegen.reductions import Reducer, reduction_of
 from graphsys.engine.codegen.spec import ProgramSpec
-from graphsys.engine.codegen.vectors import is_vector, of_component
+from graphsys.engine.codegen.vectors import NO_PLACES, component_of, is_vector
 from graphsys.engine.program import component
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
@@ -305,10 +305,8 @@ class _Rewriter(ast.NodeTransformer):
             of = ast.unparse(node.value)
             raise self.refuse(node, f"{of} is one number", f"write {of} alone")
         if self.spec.num_components and self.roles.get(name) != "value":
-            [what, do] = of_component(
-                ast.unparse(node.value), ast.unparse(node.slice)
-            ).split("; ")
-            raise self.refuse(node, f"{ast.unparse(node)} does not compile: {what}", do)
+            what = f"{ast.unparse(node)} does not compile: {NO_PLACES}"
+            raise self.refuse(node, what, component_of(node))
         node.value = base
         node.slice = self.visit(node.slice)
         return node

@@ -112,7 +112,7 @@ def check_indices(function: Lowered, num_values: int, *, is_vector: bool) -> Non
             continue
         what = f"{function.place.at(node)}: {ast.unparse(node)} does not compile"
         if is_vector:
-            raise CompileError(f"{what}: {of_component(name, ast.unparse(node.slice))}")
+            raise CompileError(f"{what}: {NO_PLACES}; {component_of(node)}")
         if num_values == 1:
             raise CompileError(f"{what}: {name} is one number; write {name} alone")
         place, sign = node.slice, 1
@@ -128,11 +128,16 @@ def check_indices(function: Lowered, num_values: int, *, is_vector: bool) -> Non
             )
 
 
-def of_component(name: str, index: str) -> str:
-    """Return why a vector has no places, and what to write instead."""
+NO_PLACES = "functions compute one component"
+"""Why a vector has no places."""
+
+
+def component_of(node: ast.Subscript) -> str:
+    """Return what to write instead of a place of a vector."""
+    vector, place = ast.unparse(node.value), ast.unparse(node.slice)
     return (
-        f"functions compute one component; write np.sum({name} * (gs.component == "
-        f"{index})) for component {index} of {name}"
+        f"write np.sum({vector} * (gs.component == {place})) for component {place} of "
+        f"{vector}"
     )
 
 

@@ -121,8 +121,8 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
     if len(classes) < 2:
         raise ConfigError(
             f"task {config.task}: column {config.label!r} of node type "
-            f"{node_type!r} has {len(classes)} class{'es' * (not len(classes))}, expected "
-            "at least 2; name another column with --set label=NAME"
+            f"{node_type!r} has {'1 class' if len(classes) else 'no class'}, expected at "
+            "least 2; name another column with --set label=NAME"
         )
     return NodeLabels(
         node_type=node_type,

@@ -38,19 +38,14 @@ def recomputed(
         h: Rows of the sources by type.
         norms: Modules of the layer; those with running means see each batch once.
     """
-    names = list(h)
-
-    def apply(*values: Any) -> Tensors:
-        return layer(k, rows, dict(zip(names, values, strict=True)))
-
-    return _Recomputation(partial(apply, *h.values()), norms)()
+    return _Recomputation(partial(layer, k, rows, dict(h)), norms)()
 
 
 class _Recomputation:
     """A function whose saved tensors are computed again when the backward pass asks.
 
-    torch's ``checkpoint`` does the same, and imports the compiler for it: 77 MB, more than
-    a small network has to save.
+    torch's ``checkpoint`` does the same, and imports the compiler for it, which is larger
+    than what a small network has to save.
 
     Args:
         apply: The function, of tensors that it holds itself.

@@ -18,8 +18,8 @@ from graphsys.training.learning_rate import plateau_factor, schedule_factor
 class _Eager(torch.optim.Optimizer):
     """An optimizer that ``torch.compile`` never sees.
 
-    torch imports its compiler to keep it out of these methods: a second and 140 MB in a
-    process that compiles nothing. They are called within those wrappers here.
+    torch imports its compiler to keep it out of these methods, which a process that
+    compiles nothing need not wait for. They are called within those wrappers here.
     """
 
     add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)

@@ -292,6 +292,11 @@ class Indexed(Vector):
         return message, message[1]
 
 
+class IndexedByText(Vector):
+    def message(self, src: Any) -> Any:
+        return src.x["a; b"]
+
+
 class IndexedNumber(Vector):
     def message(self, src: Any) -> Any:
         return src.y
@@ -360,6 +365,7 @@ class BadStart(Vector):
         (Argmin, "gs.argmin combines numbers.*gs.sum, gs.mean"),
         (Delta, "delta = True"),
         (IndexedNumber, r"message\[0\] does not compile: message is one number; write"),
+        (IndexedByText, r"src\.x\['a; b'\] does not compile.*write np.sum"),
         (Indexed, r"message\[1\] does not compile.*gs.component == 1"),
         (SumOfNumber, "np.sum of a program reduces a vector"),
         (SumOfChanging, "reads 'z', which is assigned several times"),

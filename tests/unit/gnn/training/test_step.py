@@ -62,15 +62,22 @@ def test_accumulating_resumes_at_a_step(groups: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "norm"),
-    [("sage", "none"), ("gat", "layer"), ("gcn", "batch"), ("gin", "batch")],
+    ("model", "norm", "precision"),
+    [
+        ("sage", "none", "float32"),
+        ("gat", "layer", "float32"),
+        ("gcn", "batch", "float32"),
+        ("gin", "batch", "float32"),
+        ("sage", "batch", "bfloat16"),
+    ],
 )
 def test_recomputing_changes_nothing(
-    groups: Store, tmp_path: Path, model: Any, norm: Any
+    groups: Store, tmp_path: Path, model: Any, norm: Any, precision: Any
 ) -> None:
     """Running means of batch norm, too, see each batch once."""
     graph = groups(1)
     options = {"model": model, "norm": norm, "dropout": 0.4, "attention_dropout": 0.2}
+    options["precision"] = precision
     kept = trained(graph, tmp_path / "kept", **options)
     again = trained(graph, tmp_path / "again", recompute="all", **options)
     assert are_equal(kept, again)
