@@ -56,7 +56,7 @@ class LoadRequests:
 
     @property
     def value_efficiency(self) -> float | None:
-        """Bytes that lanes want over bytes moved for values; above 1 where they share one."""
+        """Bytes that lanes want over bytes moved for values; above 1 if lanes share one."""
         return _share(self.value_bytes, self.value_sectors * SECTOR_BYTES)
 
     def per_request(self, amount: int) -> float | None:
