@@ -75,6 +75,21 @@ def test_learned_rows_are_refused_before_they_are_trained_with_an_amount_near_th
     assert 10 * table < peak <= parse_bytes(named[1]) <= 1.25 * peak
 
 
+@pytest.mark.parametrize("model", ["gcn", "gat", "gin"])
+def test_the_amount_that_a_refusal_names_is_enough(
+    model: str, tmp_path: Path, shared_data: Path, run_installed: Run
+) -> None:
+    recipes.build("cora", tmp_path / "cora", folder=shared_data / "planetoid")
+    words = ["train", "gnn", tmp_path / "cora", "-o", tmp_path / "run", "--json"]
+    words += ["--set", f"model={model}", "--set", "epochs=3", "--memory"]
+    refused = run_installed(*words, "100MB")
+    named = re.search(r"give --memory (\d+MB) or more", refused.stderr)
+    assert named is not None, refused.stderr
+    done = run_installed(*words, named[1])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["metrics"]["peak_memory_bytes"] <= parse_bytes(named[1])
+
+
 @pytest.mark.slow
 def test_a_plan_of_a_network_counts_what_is_evaluated(
     tmp_path: Path, run_installed: Run, graphsys_command: str

@@ -174,7 +174,7 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
         budget: Most memory of the process, in bytes.
 
     Returns:
-        Bytes at most; None: the plan can be made.
+        Bytes at most, as a plan has them; None: the plan can be made.
     """
     slim, tables = _without_tables(context)
     weights = _trained_bytes(slim)
@@ -201,9 +201,10 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
                 kept,
                 held + peak + int(_times_grown(slim, size, is_first=is_first) * grown),
             )
-            return most if exceeds(most, budget) else None
+            return most + _LEAST_KEPT_BYTES if exceeds(most, budget) else None
         before = peak
-    return most if before is not None and exceeds(kept, budget) else None
+    is_beyond = before is not None and exceeds(kept, budget)
+    return most + _LEAST_KEPT_BYTES if is_beyond else None
 
 
 def _times_grown(context: GnnContext, size: int, *, is_first: bool) -> float:
@@ -316,10 +317,7 @@ def exceeds(planned: int, budget: int) -> bool:
 
 def enough_bytes(needed: int) -> int:
     """Return a budget that no plan exceeds, of a training that takes so many bytes."""
-    enough = int((1 + 2 * _VARIES) * needed) - min(int(_VARIES * needed), _BESIDE_BYTES)
-    # of little, what a plan has for the heap is more than plans vary
-    planned = needed + _LEAST_KEPT_BYTES
-    return max(enough, int((1 + _VARIES / 2) / (1 + _VARIES) * planned))
+    return int((1 + 2 * _VARIES) * needed) - min(int(_VARIES * needed), _BESIDE_BYTES)
 
 
 def checkpoint_bytes(context: GnnContext) -> int:
