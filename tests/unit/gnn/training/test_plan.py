@@ -218,7 +218,8 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
     monkeypatch.setattr(plan, "MemoryMeter", Meter)
     monkeypatch.setattr(plan, "resident_bytes", lambda: now[0])
     config = config_of(batch_size=32, recompute="none")  # else all is tried twice
-    # 32 seeds take 32.5 GB, the heap keeps 32 MiB; 2 * 8 fit into 16.4 GB and torch's 0.2, 2 * 16 do not
+    # 32 seeds take 32.5 GB, and the heap keeps 32 MiB; 2 * 8 fit into 16.4 GB and torch's
+    # 0.2, 2 * 16 do not
     with pytest.raises(BudgetError, match=r"give --memory 36238MB or more"):
         gnn.train(groups(1), config, tmp_path / "run", memory="16.4GB")
     assert sizes == [1, 2, 4, 8, 16]
