@@ -134,6 +134,12 @@ class EmbeddingConfig(ControlConfig):
         "them, each question once an epoch, with all its known answers as targets.",
         group="Negatives",
     )
+    weigh_by_answers: bool = option(
+        False,
+        "A question counts as often as it has answers: the sum of 1vsall, edge by edge, for "
+        "the cost of kvsall.",
+        group="Negatives", applies="mode = kvsall",
+    )
     num_batch_negatives: int = option(
         500, "Edges that share negatives, each other's ends among them; 0: none.",
         minimum=0, group="Negatives", applies="mode = sampled",
@@ -328,6 +334,11 @@ class EmbeddingConfig(ControlConfig):
             )
 
     def _check_mode(self) -> None:
+        if self.weigh_by_answers and self.mode != "kvsall":
+            raise ConfigError(
+                f"weigh_by_answers: got true with mode {self.mode}, expected questions that "
+                "stand for several edges; --set mode=kvsall"
+            )
         if self.mode == "sampled":
             if self.label_smoothing:
                 raise ConfigError(

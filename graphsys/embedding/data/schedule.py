@@ -201,7 +201,8 @@ def cut_bucket(
 
     Without reciprocal relations, or with negatives by relation, the edges of a chunk share
     one relation; else only those whose negatives are all nodes keep apart from the others.
-    Of mode kvsall a chunk asks for one end, and has an edge for each of its questions.
+    Of mode kvsall a chunk asks for one end, and has an edge for each of its questions,
+    whose weight may be how many edges answer it.
 
     Args:
         src: Local numbers of the sources ``[E]``.
@@ -226,10 +227,18 @@ def cut_bucket(
         num_groups = 2 if has_both else 1
         group = relations.all_negatives.astype(np.uint32)[relation] if has_both else group
     if config.mode == "kvsall":
-        order, asks_src = _questions(src, dst, relation, order, len(relations.codes))
+        first, asks_src, num_answers = _questions(
+            src, dst, relation, order, len(relations.codes)
+        )
         groups = asks_src.astype(np.uint32) * num_groups
-        groups += group[order] if num_groups > 1 else 0
+        groups += group[first] if num_groups > 1 else 0
+        order = np.arange(len(first), dtype=np.uint32)
         order, chunks, kinds = _cut_by_group(order, groups, 2 * num_groups, size, rng)
+        if config.weigh_by_answers:  # an edge may answer two questions of unlike weights
+            src, dst, weight = src[first], dst[first], num_answers
+            relation = relation[first] if len(relation) else relation
+        else:
+            order = first[order]
         asked = np.where(kinds >= num_groups, ASKS_SRC, ASKS_DST).astype(np.uint8)
     elif num_groups == 1:
         begins = np.arange(0, len(order), size, dtype=np.int64)
@@ -290,16 +299,23 @@ def _questions(
     relation: npt.NDArray[np.uint32],
     order: npt.NDArray[np.uint32],
     num_relations: int,
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-    """Return an edge for every distinct question, and whether it asks for the source.
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
+    """Return an edge for every distinct question, its end, and its edges' number.
 
     A question is a node and a relation; of the edges that answer it the first in ``order``
     stands for it.
+
+    Returns:
+        Numbers of edges, ``[Q]``; whether each asks for the source; how many edges answer
+        it.
     """
-    found = []
+    found, counts = [], []
     for given in (src, dst):
         keys = given[order].astype(np.uint64) * np.uint64(num_relations)
         keys += relation[order] if num_relations > 1 else np.uint64(0)
-        found.append(order[np.sort(np.unique(keys, return_index=True)[1])])
+        _, first, count = np.unique(keys, return_index=True, return_counts=True)
+        by_first = np.argsort(first)
+        found.append(order[first[by_first]])
+        counts.append(count[by_first].astype(np.float32))
     asks_src = np.repeat([False, True], [len(found[0]), len(found[1])])
-    return np.concatenate(found), asks_src
+    return np.concatenate(found), asks_src, np.concatenate(counts)

@@ -287,7 +287,9 @@ class Planner:
         if config.is_cut_by_relation and any(len(m.relations) > 1 for m in self._model):
             sorting = 16  # codes in order, their order, the order by relation
         if config.mode == "kvsall":
-            per_edge, sorting = per_edge + 4, 48  # an edge for either question; keys
+            per_edge, sorting = per_edge + 4, 64  # an edge for either question; keys
+            if config.weigh_by_answers:
+                per_edge += 2 * (4 + 4 + 4 + 4)  # both ends, relation and weight are copied
         if config.join_partitions or config.partition_groups:
             per_edge += 4 + 4 + 4 + 4  # both ends, relation and weight are copied
         longest = max(step.num_edges for step in unit)

@@ -84,9 +84,13 @@ class AllNodesStep(Step):
             weights = self.weight.tolist()
             return [(g, r, [a], w) for (g, r, a), w in zip(edges, weights, strict=True)]
         found = defaultdict(list)
-        for g, r, a in dict.fromkeys(edges):
+        for g, r, a in edges:
             found[g, r].append(a)
-        return [(g, r, all_of_them, 1.0) for (g, r), all_of_them in found.items()]
+        is_weighed = self.config.weigh_by_answers
+        return [
+            (g, r, list(dict.fromkeys(every)), float(len(every)) if is_weighed else 1.0)
+            for (g, r), every in found.items()
+        ]
 
     def _loss(
         self,
@@ -137,15 +141,17 @@ class AllNodesStep(Step):
             return total
         low, high = self.edges.chunks[self.chunk]
         kind, is_complex = config.regularizer_kind, model.has_complex
-        for e in self.edges.order[low:high].tolist():
-            r = int(self.relation[e])
+        edges = self.edges
+        for e in edges.order[low:high].tolist():
+            r = int(edges.relation[e])
+            weight = float(edges.weight[e]) if len(edges.weight) else 1.0
             for side in ENDS:
                 if side & self.asked:
                     p = table[side == ASKS_SRC and config.reciprocal]
                     own = p[model.offsets[r] : model.offsets[r + 1]]
-                    ends = (src_rows[int(self.src[e])], dst_rows[int(self.dst[e])])
+                    ends = (src_rows[int(edges.src[e])], dst_rows[int(edges.dst[e])])
                     for x in (own, *ends):
-                        total = total + float(self.weight[e]) * penalty(kind, x, is_complex)
+                        total = total + weight * penalty(kind, x, is_complex)
         return total
 
 
@@ -211,12 +217,18 @@ def test_a_step_of_kvsall_is_torchs_loss_of_each_question_once(
 
 
 @pytest.mark.usefixtures("many_edges")
+@pytest.mark.parametrize("weigh_by_answers", [False, True])
 @pytest.mark.parametrize("batch", [0, 1])
 @pytest.mark.parametrize(("loss", "smoothing"), [("softmax", 0.3), ("logistic", 0.0)])
 @pytest.mark.parametrize("reciprocal", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_question_of_kvsall_is_regularized_with_an_edge_that_answers_it(
-    reciprocal: bool, loss: Any, smoothing: float, batch: int, bias: bool
+    reciprocal: bool,
+    loss: Any,
+    smoothing: float,
+    batch: int,
+    bias: bool,
+    weigh_by_answers: bool,
 ) -> None:
     config = settings(
         mode="kvsall",
@@ -226,8 +238,27 @@ def test_a_question_of_kvsall_is_regularized_with_an_edge_that_answers_it(
         bias=bias,
         label_smoothing=smoothing,
         regularizer=0.05,
+        weigh_by_answers=weigh_by_answers,
     )
     check(AllNodesStep(config, batch, is_weighted=False))
+
+
+@pytest.mark.usefixtures("many_edges")
+def test_questions_weighed_by_their_answers_have_the_loss_of_every_edge() -> None:
+    losses = []
+    for mode in ("1vsall", "kvsall"):
+        config = settings(
+            mode=mode,
+            operator="complex_diagonal",
+            reciprocal=True,
+            weigh_by_answers=mode == "kvsall",
+        )
+        total = 0.0
+        for batch in range(1 if mode == "1vsall" else 2):
+            step = AllNodesStep(config, batch, is_weighted=False)
+            total += step.run_kernel().loss
+        losses.append(total)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
@@ -323,6 +354,11 @@ def test_a_bucket_asks_only_for_nodes_of_its_partitions(
         (
             {"mode": "1vsall", "loss": "logistic"},
             "loss: got logistic with mode 1vsall, expected softmax; --set loss=softmax",
+        ),
+        (
+            {"mode": "1vsall", "weigh_by_answers": True},
+            "weigh_by_answers: got true with mode 1vsall, expected questions that stand for "
+            "several edges; --set mode=kvsall",
         ),
         (
             {"mode": "kvsall", "loss": "ranking"},
