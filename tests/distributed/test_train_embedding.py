@@ -128,6 +128,24 @@ def test_the_command_leaves_the_run_that_one_machine_does(
         assert run_cli(*verb).returncode == 0
 
 
+def test_questions_over_all_nodes_are_asked_on_workers_as_on_one_machine(
+    graph: Path, tmp_path: Path
+) -> None:
+    every: dict[str, Any] = {
+        "mode": "kvsall",
+        "num_batch_negatives": 0,
+        "num_uniform_negatives": 0,
+        "weigh_by_answers": True,
+    }
+    config = EmbeddingConfig(**{**SETTINGS, **every, "epochs": 20})
+    embedding.train(graph, config, tmp_path / "alone")
+    report = train_embedding(graph, config, tmp_path / "run", cluster=TWO)
+    assert (report.epochs, report.workers) == (20, 2)
+    here = mrr(tmp_path / "alone")
+    assert here > 0.5
+    assert mrr(tmp_path / "run") == pytest.approx(here, abs=0.1)
+
+
 def test_adams_states_go_with_the_rows_of_workers(graph: Path, tmp_path: Path) -> None:
     """Trained by two workers, and on by one machine."""
     adam: dict[str, Any] = {"optimizer": "adam", "lr": 0.01, "relation_lr": 0.3}
