@@ -50,8 +50,10 @@ WAYS[EMBEDDING] = {
     "float32": [],
     "bfloat16 rows": ["row_dtype=bfloat16"],
     "float16 rows": ["row_dtype=float16"],
+    "int8 rows": ["row_dtype=int8"],
     "micro-batches": ["batch_size=125"],
-    "all": ["row_dtype=bfloat16", "batch_size=125"],
+    "bfloat16 and micro-batches": ["row_dtype=bfloat16", "batch_size=125"],
+    "int8 and micro-batches": ["row_dtype=int8", "batch_size=125"],
 }
 
 
