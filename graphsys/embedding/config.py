@@ -17,7 +17,7 @@ from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.training.config import ConfigLoader
 from graphsys.training.learning_rate import Schedule
 
-RowDtype = Literal["float32", "bfloat16", "float16"]
+RowDtype = Literal["float32", "bfloat16", "float16", "int8"]
 ParameterExchange = Literal["server", "all_reduce"]
 Optimizer = Literal["row_adagrad", "adagrad", "adam"]
 Mode = Literal["sampled", "1vsall", "kvsall"]
@@ -90,7 +90,8 @@ class EmbeddingConfig(ControlConfig):
     )
     row_dtype: RowDtype = option(
         "float32",
-        "How rows are stored; 16 bits are rounded at random, arithmetic stays float32.",
+        "How rows are stored; 16 and 8 bits are rounded at random, arithmetic stays "
+        "float32. int8: whole numbers, and a scale in two more bytes of a row.",
         group="Model",
     )
     # the loss and its negatives

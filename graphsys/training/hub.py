@@ -35,7 +35,13 @@ from graphsys.storage.runs.run_folder import (
 from graphsys.training.history import history
 
 _ROWS: Final = re.compile(r"(rows|relations|globals)/.+\.npy")
-_KINDS: Final = {"float32": "F32", "float64": "F64", "uint16": "U16", "int64": "I64"}
+_KINDS: Final = {
+    "float32": "F32",
+    "float64": "F64",
+    "uint16": "U16",
+    "int8": "I8",
+    "int64": "I64",
+}
 _BITS: Final = {"bfloat16": "BF16", "float16": "F16"}
 
 

@@ -26,6 +26,7 @@ from graphsys.embedding.rows.row_precision import (
     are_finite,
     rows_at_a_time,
     stored_dtype,
+    stored_width,
     to_floats,
     to_stored,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has n
     from graphsys.kernels.cpu.embedding.bags import Extras
 
 Floats = npt.NDArray[np.float32]
-Table = tuple[Stored, Floats]  # rows [N, dim] and states, see state_shape()
+Table = tuple[Stored, Floats]  # rows and states, see row_precision and state_shape()
 _INIT_ROWS = 1 << 16
 
 
@@ -50,10 +51,10 @@ def first_rows(config: EmbeddingConfig, part: Part, size: int) -> Stored:
         size: Number of rows N.
 
     Returns:
-        Normal values ``[N, dim]``, as they are stored.
+        Normal values of ``[N, dim]``, as they are stored.
     """
     dim, row_dtype = config.dim_of(part[0]), config.row_dtype
-    rows = np.empty((size, dim), dtype=stored_dtype(row_dtype))
+    rows = np.empty((size, stored_width(row_dtype, dim)), dtype=stored_dtype(row_dtype))
     scale = np.float32(config.init_scale_of(part[0]))
     step = rows_at_a_time(dim)  # no plan of a training counts what is drawn at once
 
@@ -64,7 +65,7 @@ def first_rows(config: EmbeddingConfig, part: Part, size: int) -> Stored:
         end = min((number + 1) * _INIT_ROWS, size)
         for begin in range(number * _INIT_ROWS, end, step):
             piece = rows[begin : min(begin + step, end)]
-            drawn = rng.standard_normal(piece.shape, dtype=np.float32)
+            drawn = rng.standard_normal((len(piece), dim), dtype=np.float32)
             drawn *= scale
             piece[...] = to_stored(drawn, row_dtype)
 
@@ -86,10 +87,17 @@ def state_shape(config: EmbeddingConfig, node_type: str, size: int) -> tuple[int
     return size, 1 + 2 * dim if config.optimizer == "adam" else dim
 
 
+def row_bytes(config: EmbeddingConfig, node_type: str) -> int:
+    """Return what a row takes, without its state."""
+    width = stored_width(config.row_dtype, config.dim_of(node_type))
+    return stored_dtype(config.row_dtype).itemsize * width
+
+
 def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
     """Return what ``size`` rows and their states take, in memory and in files."""
-    row = stored_dtype(config.row_dtype).itemsize * config.dim_of(node_type)
-    return size * row + 4 * math.prod(state_shape(config, node_type, size))
+    return size * row_bytes(config, node_type) + 4 * math.prod(
+        state_shape(config, node_type, size)
+    )
 
 
 def read_global(
@@ -201,9 +209,10 @@ class TableFiles:
         """
         if self._grouped is None:
             return self._load(part)
-        pieces, dim = self._pieces(part), self._config.dim_of(part[0])
+        pieces, row_dtype = self._pieces(part), self._config.row_dtype
         size = pieces[-1][1].stop
-        rows = np.empty((size, dim), dtype=stored_dtype(self._config.row_dtype))
+        width = stored_width(row_dtype, self._config.dim_of(part[0]))
+        rows = np.empty((size, width), dtype=stored_dtype(row_dtype))
         states = np.empty(state_shape(self._config, part[0], size), dtype=np.float32)
         for piece, chosen in pieces:
             rows[chosen], states[chosen] = self._load(piece)
@@ -218,7 +227,8 @@ class TableFiles:
             if rows_name is None or state_name is None:
                 return first_table(self._config, part, size)
             dtype = stored_dtype(self._config.row_dtype)
-            rows = runs.read_array(self.path, rows_name, shape=(size, dim), dtype=dtype)
+            width = stored_width(self._config.row_dtype, dim)
+            rows = runs.read_array(self.path, rows_name, shape=(size, width), dtype=dtype)
             shape = state_shape(self._config, node_type, size)
             state = runs.read_array(self.path, state_name, shape=shape)
         count("bytes_read", rows.nbytes + state.nbytes)

@@ -16,7 +16,12 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.node_rows import EmbeddingTables
-from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
+from graphsys.embedding.rows.row_precision import (
+    Stored,
+    stored_dtype,
+    stored_width,
+    to_floats,
+)
 from graphsys.embedding.rows.table_files import first_table, read_global, state_shape
 from graphsys.facade.graph import Graph
 from graphsys.storage.find_node import find_node
@@ -93,7 +98,7 @@ class TrainedEmbedding:
         """Return the rows of a partition, float32 ``[N, D]``.
 
         They are a read-only view of the run's file, in the order of the store, and the
-        same memory at every call: a copy if the file has 16 bits a number. A partition
+        same memory at every call: a copy if the file has 16 or 8 bits a number. A partition
         that was never trained has its first values, drawn anew; rows made from features
         or with a global vector are made anew.
         """
@@ -256,7 +261,10 @@ class TrainedEmbedding:
                 self.path,
                 name,
                 mapped="c" if is_private else "r",
-                shape=(size, self.config.dim_of(node_type)),
+                shape=(
+                    size,
+                    stored_width(self.config.row_dtype, self.config.dim_of(node_type)),
+                ),
                 dtype=stored_dtype(self.config.row_dtype),
             )
             self._mapped[name, is_private] = np.asarray(rows)

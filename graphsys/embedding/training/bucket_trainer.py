@@ -21,7 +21,7 @@ from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.nonfinite import describe_rows
-from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
+from graphsys.embedding.rows.row_precision import stored_dtype, stored_width, to_floats
 from graphsys.embedding.rows.table_files import Floats, Table, state_shape
 from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
 from graphsys.embedding.training.kernel_table import compiled_objective
@@ -110,9 +110,8 @@ class BucketTrainer:
         none = np.empty(0, dtype=np.uint32)
         relations = self.model[0]
         node_type = relations.edge_type.src_type
-        rows = np.zeros(
-            (1, self.config.dim_of(node_type)), stored_dtype(self.config.row_dtype)
-        )
+        dim, row_dtype = self.config.dim_of(node_type), self.config.row_dtype
+        rows = np.zeros((1, stored_width(row_dtype, dim)), stored_dtype(row_dtype))
         states = np.zeros(state_shape(self.config, node_type, 1), np.float32)
         weight = np.empty(0, np.float32)
         edges = cut_bucket(none, none, none, weight, relations, self.config, ("compile",))

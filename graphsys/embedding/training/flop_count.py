@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.events import count
+from graphsys.embedding.rows.row_precision import num_columns
 from graphsys.kernels.cpu.embedding.chunk import ASKS_DST, ASKS_SRC, Edges
 from graphsys.kernels.cpu.embedding.operators import AFFINE, IDENTITY, LINEAR, Operators
 from graphsys.kernels.cpu.embedding.rows import Tables
@@ -53,7 +54,7 @@ def operator_work(
     many distinct rows a batch has, only the kernel knows.
     """
     n, sides, against, in_batch = _sizes(edges, first, last, tables, settings)
-    dim, itemsize = tables.src_rows.shape[1], tables.src_rows.itemsize
+    dim, itemsize = num_columns(tables.src_rows), tables.src_rows.itemsize
     is_paired = settings.objective.calls.rank_pairs != 0 and not operators.is_reciprocal
     rows = int(sum(side.sum() for side in sides))
     # a block of scores that both ways share counts once

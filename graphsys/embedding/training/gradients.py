@@ -43,7 +43,7 @@ def batch_gradients(
 
     Returns:
         ``src`` and ``dst`` (of a shared partition only ``src``): of the distinct rows of
-        the batch, ``[n, D]``, missing where rows have 16 bits, whose way would be that
+        the batch, ``[n, D]``, missing where rows have 16 or 8 bits, whose way would be that
         of rounding. ``operators``: of relations in the batch ``[P]``. Nothing where rows
         are pooled from features.
     """

@@ -18,8 +18,7 @@ from graphsys.embedding.data.bucket_order import lower_bound
 from graphsys.embedding.data.schedule import BucketSchedule, BucketTask, Layout, Part
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.node_rows import EmbeddingTables
-from graphsys.embedding.rows.row_precision import stored_dtype
-from graphsys.embedding.rows.table_files import table_bytes
+from graphsys.embedding.rows.table_files import row_bytes, table_bytes
 from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.embedding.training.eviction import Swap, SwapPlan
 from graphsys.embedding.training.negatives import sampler_bytes
@@ -265,9 +264,7 @@ class Planner:
         return table_bytes(self._config, part[0], int(self._sizes[part[0]][part[1]]))
 
     def _row_bytes(self, part: Part) -> int:
-        size = int(self._sizes[part[0]][part[1]])
-        row = stored_dtype(self._config.row_dtype).itemsize
-        return size * row * self._config.dim_of(part[0])
+        return int(self._sizes[part[0]][part[1]]) * row_bytes(self._config, part[0])
 
     def _fixed_bytes(self) -> int:
         return self._base_bytes + self._operators + self._always + _SLACK_BYTES

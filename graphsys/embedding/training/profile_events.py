@@ -12,6 +12,7 @@ import numpy as np
 
 from graphsys.core.events import observe
 from graphsys.core.row_trace import RowVisit, tell_arrays
+from graphsys.embedding.rows.row_precision import num_columns
 from graphsys.embedding.training.flop_count import Counts, query_rows
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.rows import Tables
@@ -59,7 +60,7 @@ def _visits(
         edges, first, last, settings.candidates, settings.key, num_src, num_dst
     )
     dst = dst + (0 if tables.is_shared else num_src)
-    width, size = tables.src_rows.shape[1], tables.src_rows.itemsize
+    width, size = num_columns(tables.src_rows), tables.src_rows.itemsize
     for k in range(last - first):
         (src_low, dst_low), (src_high, dst_high) = begins[k], begins[k + 1]
         nodes = np.concatenate([src[src_low:src_high], dst[dst_low:dst_high]])

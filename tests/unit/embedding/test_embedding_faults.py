@@ -98,15 +98,15 @@ def test_rows_that_the_last_batch_spoilt_are_not_written(
     files.store(("entity", 1), table)
 
 
-@pytest.mark.parametrize("row_dtype", ["bfloat16", "float16"])
-def test_spoilt_rows_in_16_bits_are_not_written_either(
+@pytest.mark.parametrize("row_dtype", ["bfloat16", "float16", "int8"])
+def test_spoilt_rows_in_few_bits_are_not_written_either(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path, row_dtype: RowDtype
 ) -> None:
     graph = make_ring(2)
     config = dataclasses.replace(ring_config, row_dtype=row_dtype)
     files = TableFiles(context_of(graph, config, tmp_path))
     table = files.load(("entity", 1))
-    bad = np.full((1, table[0].shape[1]), np.nan, dtype=np.float32)
+    bad = np.full((1, ring_config.dim), np.nan, dtype=np.float32)
     table[0][2] = to_stored(bad, row_dtype)
     with pytest.raises(TrainingFailedError, match="not finite: 'e"):
         files.store(("entity", 1), table)

@@ -92,6 +92,16 @@ def test_a_hubs_folder_answers_what_the_run_does(
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
 
 
+def test_a_hubs_folder_has_rows_of_bytes(call: Call, tmp_path: Path) -> None:
+    run, hub = tmp_path / "bytes", tmp_path / "hub"
+    words = (*FEW, *SETTINGS["embedding"], "--set", "row_dtype=int8", "-o", run)
+    assert call("train", "embedding", "facts", *words)[0] == 0
+    assert call("export", run, "--format", "hub", "-o", hub)[0] == 0
+    one, two = (call("nearest", it, "n7", "-k", 5, "--json") for it in (run, hub))
+    assert one[0] == 0
+    assert one[1] == two[1]
+
+
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_hubs_folder_is_described_drawn_and_verified(
     kind: str, call: Call, tmp_path: Path

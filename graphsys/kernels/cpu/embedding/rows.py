@@ -20,6 +20,7 @@ from graphsys.kernels.cpu.embedding.storage import (
     add_row,
     load_row,
     move_row,
+    row_size,
     store_row,
 )
 from graphsys.kernels.cpu.embedding.vector_math import (
@@ -49,7 +50,7 @@ class Tables(NamedTuple):
 
     Attributes:
         src_rows, dst_rows: Embeddings ``[N, D]``, float32, or uint16 with the bits of
-            bfloat16 or float16.
+            bfloat16 or float16, or int8 ``[N, D + 2]`` with a scale behind each row.
         src_state, dst_state: Adagrad state, float32, row by row ``[N]``, or of every
             number ``[N, D]``; or Adam's, ``[N, 1 + 2 D]``: how often the row was moved,
             then the moving means of the gradient and of its square.
@@ -232,7 +233,7 @@ def _update_row(
     Returns:
         Whether the gradient was finite.
     """
-    size = rows.shape[1]
+    size = row_size(rows)
     square = _ZERO
     for k in range(size):
         square += gradient[s, k] * gradient[s, k]

@@ -64,6 +64,7 @@ from graphsys.kernels.cpu.embedding.rows import (
     update_parameters,
     update_rows,
 )
+from graphsys.kernels.cpu.embedding.storage import row_size
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     add_scaled,
@@ -395,7 +396,7 @@ def train_batches(
         slot: This worker's scratch, int32 ``[num_src + num_dst]``, all -1.
         losses: Receives the summed loss of every batch trained, float64 ``[M]``.
     """
-    candidates, size = settings.candidates, tables.src_rows.shape[1]
+    candidates, size = settings.candidates, row_size(tables.src_rows)
     num_src = num_nodes(tables.src_rows, extras.src_bags)
     num_dst = num_nodes(tables.dst_rows, extras.dst_bags)
     first_dst = 0 if tables.is_shared else tables.src_rows.shape[0]

@@ -18,7 +18,7 @@ MakeRing = Callable[[int], Graph]
 ENOUGH = "100GB"
 
 
-@pytest.fixture(params=["float32", "bfloat16", "float16"])
+@pytest.fixture(params=["float32", "bfloat16", "float16", "int8"])
 def run(request: pytest.FixtureRequest, make_ring: MakeRing, tmp_path: Path) -> Embeddings:
     config = EmbeddingConfig(dim=6, epochs=1, row_dtype=request.param)
     train(make_ring(3), config, tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Whole runs with rows in 16 bits, and with rows of bounded length."""
+"""Whole runs with rows in 16 and 8 bits, and with rows of bounded length."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import pytest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
 from graphsys.embedding import run as runs
-from graphsys.embedding.rows.row_precision import to_floats, to_stored
+from graphsys.embedding.rows.row_precision import are_finite, to_floats, to_stored
 from graphsys.storage import Graph
 
 MakeRing = Callable[[int], Graph]
@@ -42,8 +42,41 @@ def test_rows_in_16_bits_learn_as_well_in_half_the_space(
     np.testing.assert_array_equal(to_floats(stored, row_dtype), rows)
 
 
-@pytest.mark.parametrize("row_dtype", ["bfloat16", "float16"])
-def test_a_resumed_run_in_16_bits_is_equal_to_an_unbroken_one(
+def test_rows_in_8_bits_learn_in_little_over_a_quarter(
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+) -> None:
+    config = dataclasses.replace(ring_config, row_dtype="int8")
+    train(make_ring(2), config, tmp_path / "run")
+    assert evaluate(tmp_path / "run", split="train")["metrics"]["mrr"] > 0.9
+    run = open_run(tmp_path / "run")
+    rows = run.rows("entity", 0)
+    name = runs.find_file(run.state, runs.rows_file("entity", 0, 0))
+    assert name is not None
+    stored = runs.read_array(tmp_path / "run", name)
+    assert stored.dtype == np.int8
+    assert stored.shape == (len(rows), config.dim + 2)
+    np.testing.assert_array_equal(rows, meaning_of_bytes(stored))
+    ids = run.ids("entity", [3, 0]).to_pylist()
+    some = run.lookup(ids)
+    numbers = run.graph.lookup("entity", ids)
+    np.testing.assert_array_equal(some, run.take("entity", numbers))
+
+
+def scales_of(stored: np.ndarray) -> np.ndarray:
+    """Return the scales of rows of int8: mantissa and exponent, by ldexp."""
+    mantissa, exponent = stored[:, -2:].view(np.uint8).astype(int).T[:, :, None]
+    scales: np.ndarray = np.ldexp((1 + mantissa / 256).astype(np.float32), exponent - 127)
+    return scales
+
+
+def meaning_of_bytes(stored: np.ndarray) -> np.ndarray:
+    """Return what rows of int8 mean."""
+    rows: np.ndarray = stored[:, :-2].astype(np.float32) * scales_of(stored)
+    return rows
+
+
+@pytest.mark.parametrize("row_dtype", ["bfloat16", "float16", "int8"])
+def test_a_resumed_run_in_few_bits_is_equal_to_an_unbroken_one(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path, row_dtype: Any
 ) -> None:
     graph = make_ring(4)
@@ -90,3 +123,35 @@ def test_conversion_rounds_to_the_nearest() -> None:
         wanted = torch.from_numpy(rows).to(getattr(torch, row_dtype)).float().numpy()
         found = to_floats(to_stored(rows, row_dtype), row_dtype)
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_bytes_are_the_nearest_of_a_scale_that_just_reaches() -> None:
+    rng = np.random.default_rng(1)
+    magnitudes = 10.0 ** rng.integers(-30, 30, size=(60, 1))
+    rows = (rng.normal(size=(60, 20)) * magnitudes).astype(np.float32)
+    rows[0] = np.linspace(-127, 127, 20) * 2.0**-9  # just reached
+    stored = to_stored(rows, "int8")
+    found, scales = to_floats(stored, "int8"), scales_of(stored)
+    np.testing.assert_array_equal(found, meaning_of_bytes(stored))
+    assert scales[0] == 2.0**-9
+    reach = 127 * scales / np.abs(rows).max(axis=1, keepdims=True)
+    assert reach.min() >= 1
+    assert reach.max() < 1 + 2.0**-8
+    assert (np.abs(found - rows) <= scales * 0.500001).all()
+    again = to_stored(found, "int8")
+    np.testing.assert_array_equal(again, stored)  # read and stored: nothing is lost
+    assert (to_floats(to_stored(np.zeros((2, 3), np.float32), "int8"), "int8") == 0).all()
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_bytes_tell_rows_that_are_not_finite(bad: float) -> None:
+    rows = np.ones((3, 4), dtype=np.float32)
+    assert are_finite(to_stored(rows, "int8"), "int8")
+    rows[1, 2] = bad
+    stored = to_stored(rows, "int8")
+    assert not are_finite(stored, "int8")
+    assert np.isfinite(to_floats(stored, "int8")).all(axis=1).tolist() == [
+        True,
+        False,
+        True,
+    ]

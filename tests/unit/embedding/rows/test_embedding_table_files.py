@@ -50,7 +50,7 @@ def test_rows_in_16_bits_never_take_the_memory_of_32() -> None:
     assert peak < 1.5 * rows.nbytes
 
 
-@pytest.mark.parametrize("row_dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("row_dtype", ["float32", "bfloat16", "int8"])
 def test_long_rows_are_drawn_and_checked_a_few_at_a_time(row_dtype: RowDtype) -> None:
     """What is held besides the rows stands in no plan, so it may not grow with them."""
     config = EmbeddingConfig(dim=2000, row_dtype=row_dtype, threads=1)

@@ -14,6 +14,7 @@ from graphsys.core.memory import parse_bytes
 from graphsys.datasets import recipes
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
+from graphsys.embedding.config import RowDtype
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training import api
@@ -80,19 +81,22 @@ def test_the_order_has_the_fewest_bytes_of_all(
     assert (layout.capacity, layout.order) == (8, "inside_out")
 
 
+@pytest.mark.parametrize("row_dtype", ["float32", "int8"])
 def test_a_report_has_the_parts_of_its_memory(
-    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path, row_dtype: RowDtype
 ) -> None:
     """Tables of 4 partitions: two are trained at a time, a third waits."""
     graph = make_ring(4)
+    ring_config = dataclasses.replace(ring_config, row_dtype=row_dtype)
     metrics = train(graph, ring_config, tmp_path / "run").metrics
     for kind in ("planned", "peak"):
         split = metrics[f"{kind}_memory_split"]
         assert list(split) == list(PARTS)
         assert sum(split.values()) == metrics[f"{kind}_memory_bytes"]
     sizes = sorted(np.diff(graph.offsets("entity")))
-    row = 4 * ring_config.dim_of("entity")
-    state = 4 if ring_config.optimizer == "row_adagrad" else row
+    dim = ring_config.dim_of("entity")
+    row = dim + 2 if row_dtype == "int8" else 4 * dim
+    state = 4 if ring_config.optimizer == "row_adagrad" else 4 * dim
     files = TableFiles(context_of(graph, ring_config))
     operators = sum(table.nbytes for table in files.operators.values()) // 2
     split = metrics["peak_memory_split"]

@@ -108,6 +108,23 @@ def test_rows_come_along_into_16_bits(
     assert not np.array_equal(rows_of(new, ids), rows_of(old, ids))
 
 
+def test_rows_come_along_into_8_bits_and_from_there_unchanged(
+    umls: dict[str, Any], tmp_path: Path
+) -> None:
+    graph = write(tmp_path / "graph", umls, partitions=2)
+    old = train(graph, dataclasses.replace(CONFIG, epochs=1), tmp_path / "old").run
+    config = dataclasses.replace(CONFIG, init_from=str(old), row_dtype="int8")
+    new = untrained(graph, config, tmp_path / "new")
+    ids = graph.node_ids("entity").to_pylist()
+    rows, before = rows_of(new, ids), rows_of(old, ids)
+    quantum = np.abs(before).max(axis=1, keepdims=True) / 126.5
+    assert (np.abs(rows - before) <= quantum * 0.5001).all()
+    again = dataclasses.replace(config, init_from=str(new))
+    np.testing.assert_array_equal(
+        rows_of(untrained(graph, again, tmp_path / "again"), ids), rows
+    )
+
+
 @pytest.mark.parametrize("optimizer", ["row_adagrad", "adagrad"])
 def test_states_come_along_to_another_optimizer(
     umls: dict[str, Any], tmp_path: Path, optimizer: Any

@@ -74,6 +74,11 @@ def test_operators_without_a_kernel_are_refused() -> None:
         require_supported(EmbeddingConfig(relations=relations))
 
 
+def test_rows_that_no_kernel_reads_are_refused() -> None:
+    with pytest.raises(ConfigError, match="no kernel for row_dtype = 'int8', it has bfl"):
+        require_supported(EmbeddingConfig(row_dtype="int8"))
+
+
 def test_negatives_that_no_kernel_knows_are_refused() -> None:
     hard = (PoolConfig(kind="hard", num=3),)
     with pytest.raises(ConfigError, match="no kernel for negatives = "):
