@@ -1,4 +1,4 @@
-"""The same commands on many machines, by Ray; see README.md."""
+"""The same commands on many machines, by Ray; see the guide of clusters."""
 
 from typing import TYPE_CHECKING
 

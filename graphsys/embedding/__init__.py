@@ -1,4 +1,4 @@
-"""Embeddings of nodes and relations, trained bucket by bucket; see README.md."""
+"""Embeddings of nodes and relations, trained bucket by bucket; see the guide of embeddings."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Graph neural networks, trained on samples or on a whole graph; see README.md."""
+"""Graph neural networks, trained on samples or on a whole graph; see the guide of networks."""
 
 from typing import TYPE_CHECKING
 

@@ -3,7 +3,7 @@
 A model of graphsys or of a third party is one file: its layer, and a :class:`ModelSpec`
 that says how it is made and what it needs. Third parties give theirs as an entry point of
 the group ``graphsys.models``, users by its place, ``my_model.py:Net``. Of both a class of
-``torch.nn.Module`` is enough, which is a layer; see README.md, "A model of one's own".
+``torch.nn.Module`` is enough, which is a layer; see the guide of networks.
 """
 
 import hashlib

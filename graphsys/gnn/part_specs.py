@@ -2,7 +2,7 @@
 
 Each stands in its own file, ours or that of another package, which gives it as an entry
 point of the groups ``graphsys.tasks``, ``graphsys.samplers``, ``graphsys.decoders`` or
-``graphsys.pair_losses``; see README.md, "A model of one's own".
+``graphsys.pair_losses``; see the guide of networks.
 """
 
 from collections.abc import Callable

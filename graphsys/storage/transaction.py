@@ -1,7 +1,7 @@
 """Writing a generation: new files beside the old ones, committed by one rename.
 
 A crash at any moment leaves the old graph (or none); the next writer sweeps away what
-was left. See README.md, "Commits".
+was left. See README.md, "Commits, locks, pins".
 """
 
 import contextlib

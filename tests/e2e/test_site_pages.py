@@ -1,4 +1,4 @@
-"""Pages of the site run as they stand: how-to pages, and both sides of those for movers."""
+"""Pages of the site run as they stand: how-to, guides, both sides of movers' pages."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from tests.pages import FENCED, Section, run_script
 pytestmark = pytest.mark.e2e
 PAGES = ROOT / "scripts" / "documenting" / "pages"
 HOW_TO = sorted(path.stem for path in (PAGES / "howto").glob("*.md"))
+GUIDES = sorted(path.stem for path in (PAGES / "guides").glob("*.md"))
 TITLED = re.compile(r'^```python title="([^"]+)"\n(.*?)^```', re.DOTALL | re.MULTILINE)
 SIDES = {
     # page: what it needs, the side that is not ours (None: it does not install here)
@@ -48,10 +49,20 @@ def test_every_task_of_the_index_has_a_page() -> None:
 
 @pytest.mark.parametrize("page", [name for name in HOW_TO if name != "index"])
 def test_a_how_to_page_runs(page: str, tmp_path: Path, warm_programs: str) -> None:
-    text = (PAGES / "howto" / f"{page}.md").read_text()
+    run_page(f"howto/{page}", tmp_path, warm_programs)
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_a_guide_runs(page: str, tmp_path: Path, warm_programs: str) -> None:
+    run_page(f"guides/{page}", tmp_path, warm_programs)
+
+
+def run_page(page: str, folder: Path, programs: str) -> None:
+    """Run the shell's blocks of a page, then its Python as one program."""
+    text = (PAGES / f"{page}.md").read_text()
     blocks = tuple(it for it in FENCED.findall(text) if it[0] in ("sh", "python"))
     assert blocks
-    done = run_script(Section(page, blocks, text).script(), warm_programs, tmp_path)
+    done = run_script(Section(page, blocks, text).script(), programs, folder)
     assert done.returncode == 0, done.stderr
 
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-import graphsys
 from graphsys.facade.graph import Graph
 from graphsys.storage.manifest import FORMAT_VERSION
 from graphsys.storage.verify.verify import verify
+from tests.conftest import ROOT
 from tests.golden.stores import graphs_v1, graphs_v2, graphs_v3, graphs_v4
 from tests.stores import edge_chunk, make_store, read_edges
 
@@ -22,7 +22,8 @@ V2 = graphs_v2.FOLDER
 V3 = graphs_v3.FOLDER
 V4 = graphs_v4.FOLDER
 ROADS = {1: [2, 3, 5], 2: [1, 3], 3: [1, 2], 4: [4], 5: [1]}
-README = Path(graphsys.__file__).parent / "storage" / "README.md"
+GUIDES = ROOT / "scripts" / "documenting" / "pages" / "guides"
+PAGES = (GUIDES / "store_format.md", GUIDES / "storage.md")
 
 
 def test_every_format_version_has_a_golden_store() -> None:
@@ -203,18 +204,18 @@ def test_polars_reads_buckets_and_nodes(random_store: tuple[Path, Counter[Any]])
 
 
 def examples() -> dict[str, str]:
-    """Return the Python blocks of the README by the first word of their first comment."""
-    blocks = re.findall(r"```python\n# (\S+?):? .*?\n(.*?)```", README.read_text(), re.S)
-    return dict(blocks)
+    """Return the Python blocks of the guides by the first word of their first comment."""
+    text = "".join(page.read_text() for page in PAGES)
+    return dict(re.findall(r"```python\n# (\S+?):? .*?\n(.*?)```", text, re.S))
 
 
 def run_example(name: str, **names: Any) -> dict[str, Any]:
     scope: dict[str, Any] = dict(names)
-    exec(compile(examples()[name], f"{README.name}:{name}", "exec"), scope)
+    exec(compile(examples()[name], f"guides:{name}", "exec"), scope)
     return scope
 
 
-def test_the_readers_of_the_readme_read(random_store: tuple[Path, Counter[Any]]) -> None:
+def test_the_readers_of_the_guide_read(random_store: tuple[Path, Counter[Any]]) -> None:
     store, pairs = random_store
     scope = run_example("pyarrow")
     assert Counter(scope["edges"](scope["open_graph"](store), "edge", "train")) == pairs
@@ -233,7 +234,7 @@ def test_the_readers_of_the_readme_read(random_store: tuple[Path, Counter[Any]])
     assert found == ROADS
 
 
-def test_the_polars_example_of_the_readme_runs(
+def test_the_polars_example_of_the_guide_runs(
     random_store: tuple[Path, Counter[Any]],
 ) -> None:
     pytest.importorskip("polars")
@@ -243,7 +244,7 @@ def test_the_polars_example_of_the_readme_runs(
     assert scope["count"] == pairs.total() == 500
 
 
-def test_the_changing_example_of_the_readme_runs(tmp_path: Path) -> None:
+def test_the_changing_example_of_the_guide_runs(tmp_path: Path) -> None:
     scope = run_example("changing", GRAPH=tmp_path / "g")
     assert scope["counts"] == [3, 4, 3]
     assert scope["windows"] == [3, 1, 1]

@@ -22,7 +22,7 @@ READMES = sorted(
     if not path.parent.is_symlink()
 )
 
-WRITTEN = {"rows/TYPE/", "gen-1/", "gen-7/", "staging/"}
+WRITTEN = {"rows/TYPE/", "gen-1/", "gen-7/", "remote/", "staging/"}
 """Folders that READMEs tell of and that commands write."""
 
 GENERATED = ROOT / "scripts" / "documenting" / "pages" / "reference"
@@ -63,6 +63,13 @@ def _is_there(folder: Path, named: str) -> bool:
 
 def test_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 110
+
+
+def test_readmes_beside_a_guide_say_what_a_reader_of_the_code_needs() -> None:
+    texts = {readme: (ROOT / readme).read_text() for readme in READMES}
+    beside = {it for it in texts if it.name == "README.md" and it.parent != Path()}
+    beside = {it for it in beside if "pages/guides/" in texts[it]}
+    assert {it: n for it in beside if (n := len(texts[it].splitlines())) > 60} == {}
 
 
 @pytest.mark.parametrize("name", sorted(graphsys.__all__))

@@ -100,7 +100,7 @@ def test_pages_call_a_machine_quiet_only_where_the_file_does() -> None:
     assert loud == []
 
 
-STORAGE = "graphsys/storage/README.md", "dynamic_amd-epyc-2c_202611.json"
+STORAGE = "scripts/bench/pages/storage.md", "dynamic_amd-epyc-2c_202611.json"
 GNN = "scripts/bench/pages/gnn.md", "gnn_amd-epyc-2c_202611.json"
 SAMPLING = "scripts/bench/pages/sampling.md", "sampling_amd-epyc-2c_202611.json"
 CHANGES = "graphsys/engine/README.md", "incremental_intel-xeon-2c_202611.json"

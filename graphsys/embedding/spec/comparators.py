@@ -2,7 +2,7 @@
 
 Ours are compared by one matrix product. One of another package is two functions of two
 rows, given as an entry point of the group ``graphsys.comparators``; training, ranking,
-prediction and the nearest nodes then go by it. See README.md, "A comparator of one's own".
+prediction and the nearest nodes then go by it. See the guide of embeddings.
 """
 
 from dataclasses import dataclass

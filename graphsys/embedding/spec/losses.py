@@ -1,7 +1,7 @@
 """Losses: what the scores of an edge and of its negatives cost.
 
 One of another package is a function of the scores of one query, given as an entry point of
-the group ``graphsys.losses``. See README.md, "A comparator of one's own".
+the group ``graphsys.losses``. See the guide of embeddings.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """Operators: how a relation changes a row before it is compared.
 
 One of another package is two functions of one row and the relation's parameters, given as
-an entry point of the group ``graphsys.operators``. See README.md, "A comparator of one's
-own".
+an entry point of the group ``graphsys.operators``. See the guide of
+embeddings.
 """
 
 from collections.abc import Callable

@@ -19,6 +19,7 @@ from tests.advice.case import advised
 from tests.conftest import ROOT
 from tests.packages import describe, install, run, run_contracts
 
+GUIDE = "scripts/documenting/pages/guides/embedding.md"
 HEADING = "A comparator, a loss or an operator of one's own"
 OTHERS = '''
 """A squared hinge, and a row turned round and shifted."""
@@ -74,9 +75,9 @@ class TestOperator(OperatorContract):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the README's package and another, and a small graph."""
+    """Return a folder with the guide's package and another, and a small graph."""
     folder = tmp_path_factory.mktemp("site")
-    install(folder, "graphsys/embedding/README.md", HEADING)
+    install(folder, GUIDE, HEADING)
     (folder / "two_more.py").write_text(OTHERS)
     points = {
         "graphsys.losses": {"squared_hinge": "two_more:LOSS"},
@@ -247,8 +248,8 @@ def test_names_are_given_once_and_files_name_none() -> None:
         assert not asked, path
 
 
-def test_the_readmes_package_is_the_example(site: Path) -> None:
-    section = (ROOT / "graphsys/embedding/README.md").read_text()
+def test_the_guides_package_is_the_example(site: Path) -> None:
+    section = (ROOT / GUIDE).read_text()
     section = section[section.index(HEADING) :]
     found = re.search(r"```toml\n(.*?)```", section, re.DOTALL)
     assert found is not None

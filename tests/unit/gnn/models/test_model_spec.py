@@ -12,6 +12,7 @@ from graphsys.gnn.model_spec import ModelSpec, model_names, models, register, sp
 from tests.conftest import ROOT
 from tests.packages import describe, install, run
 
+GUIDE = "scripts/documenting/pages/guides/gnn.md"
 OURS = [
     "diffpool",
     "edgebank",
@@ -74,9 +75,9 @@ def test_a_model_that_there_is_not_is_answered_with_the_nearest() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the README's package as an installer would leave it."""
+    """Return a folder with the guide's package as an installer would leave it."""
     folder = tmp_path_factory.mktemp("site")
-    install(folder, "graphsys/gnn/README.md", "A model of one's own")
+    install(folder, GUIDE, "A model of one's own")
     return folder
 
 
