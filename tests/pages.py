@@ -38,6 +38,24 @@ class Section:
             lines.append("python -P example.py\n")
         return "".join(lines)
 
+    def in_order(self) -> str:
+        """Return all blocks as one script in the order of the page.
+
+        It is one Python program, which calls a shell for the shell's blocks between its own.
+        """
+        lines = ["import subprocess as _subprocess\n"]
+        for language, text in self.blocks:
+            call = ["bash", "-euo", "pipefail", "-c", text]
+            code = (
+                text if language == "python" else f"_subprocess.run({call}, check=True)\n"
+            )
+            lines.append(code)
+        program = "".join(lines)
+        return (
+            f"cat > example.py <<'END_OF_EXAMPLE'\n{program}END_OF_EXAMPLE\n"
+            "python -P example.py\n"
+        )
+
 
 def sections_of(page: str) -> dict[str, Section]:
     """Return the sections of a page that have fenced blocks, by heading."""

@@ -49,21 +49,24 @@ def test_every_task_of_the_index_has_a_page() -> None:
 
 @pytest.mark.parametrize("page", [name for name in HOW_TO if name != "index"])
 def test_a_how_to_page_runs(page: str, tmp_path: Path, warm_programs: str) -> None:
-    run_page(f"howto/{page}", tmp_path, warm_programs)
+    script = blocks_of(f"howto/{page}").script()
+    done = run_script(script, warm_programs, tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", GUIDES)
 def test_a_guide_runs(page: str, tmp_path: Path, warm_programs: str) -> None:
-    run_page(f"guides/{page}", tmp_path, warm_programs)
+    script = blocks_of(f"guides/{page}").in_order()
+    done = run_script(script, warm_programs, tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
-def run_page(page: str, folder: Path, programs: str) -> None:
-    """Run the shell's blocks of a page, then its Python as one program."""
+def blocks_of(page: str) -> Section:
+    """Return the blocks of a page that a reader can run."""
     text = (PAGES / f"{page}.md").read_text()
     blocks = tuple(it for it in FENCED.findall(text) if it[0] in ("sh", "python"))
     assert blocks
-    done = run_script(Section(page, blocks, text).script(), programs, folder)
-    assert done.returncode == 0, done.stderr
+    return Section(page, blocks, text)
 
 
 def test_a_command_that_fails_ends_a_page(tmp_path: Path, warm_programs: str) -> None:
