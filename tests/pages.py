@@ -41,7 +41,7 @@ class Section:
     def in_order(self) -> str:
         """Return all blocks as one script in the order of the page.
 
-        It is one Python program, which calls a shell for the shell's blocks between its own.
+        It is one Python program, which has a shell run the blocks that are for one.
         """
         lines = ["import subprocess as _subprocess\n"]
         for language, text in self.blocks:

@@ -1,4 +1,4 @@
-"""Embeddings of nodes and relations, trained bucket by bucket; see the guide of embeddings."""
+"""Embeddings of nodes and relations, trained bucket by bucket; they have a guide."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Graph neural networks, trained on samples or on a whole graph; see the guide of networks."""
+"""Graph neural networks, trained on samples or on a whole graph; they have a guide."""
 
 from typing import TYPE_CHECKING
 
