@@ -300,7 +300,7 @@ class VertexProgram(_Functions):
     """A graph algorithm written from a node's point of view.
 
     Class attributes declare parameters (annotated), states, aggregators and functions; see
-    ``graphsys/engine/README.md``. An instance holds the values of the parameters.
+    the guide of programs. An instance holds the values of the parameters.
 
     Args:
         parameters: Values of the annotated attributes by name.

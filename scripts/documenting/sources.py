@@ -18,7 +18,6 @@ SOURCES = {
     "examples.md": "datasets/EXAMPLES.md",
     "guides/datasets.md": "datasets/README.md",
     "guides/partitioners.md": "partitioners/README.md",
-    "guides/engine.md": "graphsys/engine/README.md",
     "guides/pbg.md": "graphsys/embedding/PBG.md",
     "guides/models.md": "graphsys/gnn/MODELS.md",
     "guides/sampling.md": "graphsys/sampling/README.md",

@@ -103,7 +103,7 @@ def test_pages_call_a_machine_quiet_only_where_the_file_does() -> None:
 STORAGE = "scripts/bench/pages/storage.md", "dynamic_amd-epyc-2c_202611.json"
 GNN = "scripts/bench/pages/gnn.md", "gnn_amd-epyc-2c_202611.json"
 SAMPLING = "scripts/bench/pages/sampling.md", "sampling_amd-epyc-2c_202611.json"
-CHANGES = "graphsys/engine/README.md", "incremental_intel-xeon-2c_202611.json"
+CHANGES = "scripts/bench/pages/engine.md", "incremental_intel-xeon-2c_202611.json"
 OURS, TENTH = "graphsys", "10 deltas of 10M edges"
 LAYERS = "GraphSAGE 20 batches of 1024, 15/10/5, h256, R-MAT 1M/21M"
 GATHER = "gather 105k x 100 float32, R-MAT 1M/21M"
