@@ -2,7 +2,7 @@
 
 DGL and NumPy in one process and interleaved; DGL 1.1.3 uses all cores within a batch, we
 make one batch per core at a time, as training does. PyG's loaders and the store under a
-limit run in processes of their own.
+limit run in processes of their own. LABOR's samples are of a real graph.
 """
 
 import time
@@ -19,6 +19,7 @@ from bench.cases.gnn_inputs import (
     make_graph,
     seeds_with_edges,
 )
+from bench.cases.sampling_labor import labor_work
 from bench.child import in_child
 from bench.environments import peer_python
 from bench.harness import Contender, Outcome, Work, WrongResultError
@@ -60,6 +61,9 @@ def works(
     # a batch's own memory does not shrink with the graph
     yield store_work(folder, name, [batch[: 128 if quick else None] for batch in batches])
     yield loader_work(graph, folder, name, batches[: 4 if quick else 10], missing)
+    shared_rows = labor_work(folder)
+    if shared_rows is not None:
+        yield shared_rows
 
 
 def neighbor_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
