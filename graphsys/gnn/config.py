@@ -255,6 +255,11 @@ class GnnConfig(Checked):
         group="Sampling", choices=SAMPLERS.names,
         plugins=part_specs.SAMPLERS_GROUP,
     )
+    labor_iterations: int = option(
+        0, "Rounds in which neighbors that many nodes of a hop have become likelier, so "
+        "that a hop has fewer nodes; -1: until that changes little.",
+        minimum=-1, group="Sampling", applies="sampler = labor",
+    )
     recent: bool = option(
         False, "Take the latest neighbors instead of random ones.",
         group="Sampling", applies="sampler = temporal",

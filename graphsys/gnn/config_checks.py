@@ -171,6 +171,8 @@ def _check_sampler(config: Any) -> None:
             f"recent: got true with sampler {config.sampler}, expected sampler "
             f"{' or '.join(known)}"
         )
+    if config.labor_iterations:
+        _check_iterations(config)
     is_other, is_by_layer = not sampler.is_usual, spec.messages == "layers"
     for name, is_set, reason in (
         (
@@ -198,6 +200,21 @@ def _check_sampler(config: Any) -> None:
                 f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
                 f"expected otherwise: {reason}"
             )
+
+
+def _check_iterations(config: Any) -> None:
+    """Check that a sampler gives weights, and that the model's means heed them."""
+    asked = f"labor_iterations: got {config.labor_iterations} with"
+    if not SAMPLERS.get(config.sampler).can_iterate:
+        known = [name for name in SAMPLERS.names() if SAMPLERS.get(name).can_iterate]
+        raise ConfigError(
+            f"{asked} sampler {config.sampler}, expected sampler {' or '.join(known)}, or 0"
+        )
+    if not spec_of(config.model).reads_shares(config):
+        raise ConfigError(
+            f"{asked} model {config.model}, whose neighbors count alike; expected model "
+            "gcn, hep, rgcn or sage with aggregator mean, or 0"
+        )
 
 
 def _check_folds(config: Any) -> None:
@@ -259,6 +276,7 @@ def _check_owners(config: Any) -> None:
         ),
         ("batch_size", config.is_whole_graph, "at least 1 and a model that samples"),
         ("sampler", SAMPLERS.get(config.sampler).has_times, "neighbor or labor"),
+        ("labor_iterations", config.labor_iterations != 0, "0"),
     ):
         if is_set:
             raise ConfigError(

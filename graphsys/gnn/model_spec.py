@@ -79,6 +79,8 @@ class ModelSpec:
         is_mean_of_layers: Whether the output is the mean of the input and of all layers'.
         is_linear: From the config, whether a layer begins with a linear map, so that
             features that are mostly zero stay as entries.
+        reads_shares: From the config, whether a layer's means heed the weights of entries
+            that a sampler gives (``labor_iterations``).
         has_heads: Whether ``heads`` share ``dim``.
         is_of_links: Whether its rows are only compared with each other.
         is_whole_graph: Whether messages of a step go over the whole graph.
@@ -104,6 +106,7 @@ class ModelSpec:
     has_activation: bool = False
     is_mean_of_layers: bool = False
     is_linear: Callable[[Any], bool] = _no
+    reads_shares: Callable[[Any], bool] = _no
     has_heads: bool = False
     is_of_links: bool = False
     is_whole_graph: bool = False

@@ -59,6 +59,7 @@ class SamplerSpec:
             sampled.
         can_replace: Whether it can draw with replacement.
         can_weigh: Whether it can draw by weights of edges.
+        can_iterate: Whether it can weigh neighbors, in ``labor_iterations`` rounds.
         can_be_recent: Whether it can take the latest neighbors.
         has_times: Whether it looks at the times of seeds.
         has_all_edges: Whether sums over its samples estimate those over all edges.
@@ -69,6 +70,7 @@ class SamplerSpec:
     is_usual: bool = False
     can_replace: bool = False
     can_weigh: bool = False
+    can_iterate: bool = False
     can_be_recent: bool = False
     has_times: bool = False
     has_all_edges: bool = True

@@ -1,24 +1,39 @@
-"""LABOR-0: neighbor sampling that lets the nodes of a hop share neighbors."""
+"""LABOR: neighbor sampling that lets the nodes of a hop share neighbors."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import GraphLike
-from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
+from graphsys.kernels.cpu.sampling.labor import (
+    ALL_ROUNDS,
+    forget_candidates,
+    keep_shared_entries,
+    pick_shared_entries,
+    weigh_shared_entries,
+)
+from graphsys.kernels.cpu.sampling.layer_entries import weigh_sources
 from graphsys.sampling.adjacency import PartitionedCsr
+from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Draw, Frontier
-from graphsys.sampling.neighbors import NeighborSampler
-from graphsys.sampling.sample_builder import Growth
+from graphsys.sampling.neighbors import ALL, NeighborSampler
+from graphsys.sampling.sample_builder import Growth, require_inside
 
 
 class LaborSampler(NeighborSampler):
-    """Samples neighbors as LABOR-0 does: as many as the fanout on average, fewer nodes.
+    """Samples neighbors as LABOR does: as many as the fanout on average, fewer nodes.
 
     A neighbor of a node with d of them is taken with probability min(1, fanout / d), by a
     random number that all nodes of the hop see. Means over rows are as good as neighbor
     sampling's; rows vary in length, and may be empty.
+
+    With ``iterations`` those neighbors are likelier that many rows name (LABOR-1, ...), so
+    that a hop has still fewer nodes. Rows have weights then, ``block.weight``, with the sum
+    1; the weighted mean over a row has the variance of LABOR-0's, and rows have more
+    entries. They depend on the other nodes of the hop.
 
     Args:
         graph: An open graph of one relation, or the relations themselves.
@@ -26,10 +41,12 @@ class LaborSampler(NeighborSampler):
         frontier: ``all`` or ``new``; see :class:`HopSampler`.
         is_layer_dependent: Whether all hops see the same random numbers, which makes the
             samples still smaller and their hops dependent.
+        iterations: How often importances are updated; 0: LABOR-0, all are equal; -1: until
+            the expected number of nodes hardly changes (LABOR-*).
         seed: Of all draws.
 
     Raises:
-        ConfigError: As :class:`NeighborSampler`.
+        ConfigError: As :class:`NeighborSampler`; iterations below -1.
 
     References:
         Balin and Catalyurek, "Layer-Neighbor Sampling -- Defusing Neighborhood Explosion
@@ -43,20 +60,29 @@ class LaborSampler(NeighborSampler):
         *,
         frontier: Frontier = "all",
         is_layer_dependent: bool = False,
+        iterations: int = 0,
         seed: int = 0,
     ) -> None:
+        if iterations < ALL_ROUNDS:
+            raise ConfigError(
+                f"iterations: got {iterations}, expected an int >= 0, or -1 for as many as "
+                "change something"
+            )
         super().__init__(graph, fanouts, frontier=frontier, seed=seed)
         self.is_layer_dependent = is_layer_dependent
+        self.iterations = iterations
+        self.picks_by_node = not iterations
         self._draws_places = False
 
     def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
-        hop, key, (low, high), name, row = at
+        (low, high), name, row = at.span, at.name, at.row
         buffers = growth.buffers
-        fanout = self.fanouts[rows.name][hop]
+        fanout = self.fanouts[rows.name][at.hop]
+        if self.iterations:
+            return self._pick_weighed(growth, rows, at, fanout)
         nodes, indptr = self._count(growth, rows, fanout, at)
         begin, average = int(indptr[row]), int(indptr[row + high - low])
-        hops = () if self.is_layer_dependent else (hop,)
-        own = draw_key(self.seed, "labor", *key, *hops, rows.neighbor_type)
+        own = self._key(rows, at)
         # rows that share neighbors vary together; one that finds no room is taken up again
         room = average + int(6 * np.sqrt(average - begin)) + 64
         while True:
@@ -79,3 +105,76 @@ class LaborSampler(NeighborSampler):
             if low == high:
                 return int(indptr[row])
             room *= 2
+
+    def _key(self, rows: PartitionedCsr, at: Draw) -> np.uint64:
+        hops = () if self.is_layer_dependent else (at.hop,)
+        return draw_key(self.seed, "labor", *at.key, *hops, rows.neighbor_type)
+
+    def _pick_weighed(
+        self, growth: Growth, rows: PartitionedCsr, at: Draw, fanout: int
+    ) -> int:
+        """Read the rows of a hop whole, weigh what they name, and keep what is drawn."""
+        (low, high), name, row = at.span, at.name, at.row
+        buffers = growth.buffers
+        nodes, indptr = self._count(growth, rows, ALL, at)
+        end = int(indptr[row + high - low])
+        num_entries = end - int(indptr[row])
+        slots = buffers.filled(
+            ("sources", rows.neighbor_type), rows.num_neighbors, np.int32, 0
+        )
+        entries = buffers.room(("edge", name), end, np.int64)
+        neighbors = buffers.room(("neighbors", name), end, np.int64)
+        candidates = buffers.room("sources", num_entries, np.int64)
+        highest = buffers.room("source_weights", num_entries, np.float64)
+        count = weigh_sources(
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            rows.first_entry,
+            nodes,
+            low,
+            high,
+            indptr,
+            row,
+            slots,
+            entries,
+            neighbors,
+            candidates,
+            highest,
+        )
+        require_inside(rows, count)
+        importance = buffers.room("importance", count, np.float64)
+        factors = buffers.room("factors", high - low, np.float64)
+        weigh_shared_entries(
+            indptr,
+            row,
+            high - low,
+            neighbors,
+            slots,
+            count,
+            2**31 if fanout == ALL else fanout,  # more than any row has
+            self.iterations if fanout != ALL else 0,
+            importance,
+            highest,
+            factors,
+        )
+        kept: int = keep_shared_entries(
+            self._key(rows, at),
+            indptr,
+            row,
+            high - low,
+            slots,
+            importance,
+            factors,
+            entries,
+            neighbors,
+            buffers.room(("weight", name), end, np.float32),
+        )
+        forget_candidates(slots, candidates, count)
+        return kept
+
+    def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:
+        found = super()._extras(buffers, name, end)
+        if self.iterations:
+            found["weight"] = buffers.room(("weight", name), 0, np.float32)[:end]
+        return found

@@ -182,6 +182,7 @@ class MessageGraph:
                 src[torch.from_numpy(block.src_nodes)],
                 dst[torch.from_numpy(block.dst_nodes)],
                 has_self=rows.is_prefix and self._has_loops,
+                shares=rows.weight,
             )
         return rows
 

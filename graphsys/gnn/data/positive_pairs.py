@@ -155,6 +155,7 @@ def without_pairs(
     dst: Ints,
     *,
     is_symmetric: bool = False,
+    has_shares: bool = False,
 ) -> list[Mapping[str, Block]]:
     """Take the entries that are pairs of a batch out of blocks.
 
@@ -166,6 +167,7 @@ def without_pairs(
         src: Numbers of the first of each pair ``[n]``.
         dst: Of the second ``[n]``.
         is_symmetric: Whether rows list both ends of an edge: undirected, of one node type.
+        has_shares: Whether weights of a row sum to 1; what is left of it then does, too.
     """
     along, against = (dst, src), (src, dst)  # (row, entry)
     hidden = {
@@ -174,14 +176,14 @@ def without_pairs(
     }
     return [
         {
-            name: _without(block, hidden[name]) if name in hidden else block
+            name: _without(block, hidden[name], has_shares) if name in hidden else block
             for name, block in layer.items()
         }
         for layer in layers
     ]
 
 
-def _without(block: Block, wanted: list[tuple[Ints, Ints]]) -> Block:
+def _without(block: Block, wanted: list[tuple[Ints, Ints]], has_shares: bool) -> Block:
     rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
     others = block.src_nodes[block.indices]
     size = 1 + max(int(part.max(initial=0)) for part in (others, *(o for _, o in wanted)))
@@ -190,13 +192,17 @@ def _without(block: Block, wanted: list[tuple[Ints, Ints]]) -> Block:
     places = np.minimum(np.searchsorted(hidden, keys), len(hidden) - 1)
     is_kept = hidden[places] != keys if len(hidden) else np.ones(len(keys), dtype=bool)
     ends = np.concatenate([[0], np.cumsum(is_kept)])
+    weight = None if block.weight is None else block.weight[is_kept]
+    if has_shares and weight is not None:
+        local = np.repeat(np.arange(block.num_dst), np.diff(ends[block.indptr]))
+        weight = weight / np.bincount(local, weight, block.num_dst)[local].astype("f4")
     return Block(
         indptr=ends[block.indptr],
         indices=block.indices[is_kept],
         src_nodes=block.src_nodes,
         dst_nodes=block.dst_nodes,
         edge=None if block.edge is None else block.edge[is_kept],
-        weight=None if block.weight is None else block.weight[is_kept],
+        weight=weight,
     )
 
 

@@ -21,7 +21,11 @@ def _neighbor(rows: Sequence[PartitionedCsr], config: GnnConfig) -> NeighborSamp
 
 def _labor(rows: Sequence[PartitionedCsr], config: GnnConfig) -> LaborSampler:
     return LaborSampler(
-        rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed
+        rows,
+        config.hop_fanouts,
+        frontier=config.frontier,
+        iterations=config.labor_iterations,
+        seed=config.seed,
     )
 
 
@@ -40,7 +44,7 @@ for _spec in (
     SamplerSpec(
         name="neighbor", make=_neighbor, is_usual=True, can_replace=True, can_weigh=True
     ),
-    SamplerSpec(name="labor", make=_labor),
+    SamplerSpec(name="labor", make=_labor, can_iterate=True),
     SamplerSpec(
         name="temporal",
         make=_temporal,

@@ -1,7 +1,7 @@
 """HEP and AHEP: nodes are rebuilt from neighbors, type by type; from all, or from few."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.model import Relation, Tensors, key_of
 from graphsys.gnn.ops.adjacency import SparseRows
-from graphsys.gnn.ops.functional import spmm
+from graphsys.gnn.ops.functional import weighed_mean
 from graphsys.gnn.ops.sparse_features import Linear
 
 
@@ -110,8 +110,7 @@ def _mean(rows: SparseRows, x: Any, linear: Any) -> torch.Tensor:
     """Return ``W`` times the mean of each row, or an estimate by weights of entries."""
     is_before = transform_first(rows, x, linear.in_features, linear.out_features)
     x = linear(x) if is_before else x
-    reduce: Literal["sum", "mean"] = "mean" if rows.weight is None else "sum"
-    found = spmm(rows, x, rows.weight, reduce)
+    found = weighed_mean(rows, x)
     return found if is_before else linear(found)
 
 
@@ -123,6 +122,7 @@ register(
     ModelSpec(
         name="hep",
         make_hop=_make_hop,
+        reads_shares=lambda config: True,
         exit_layers=1,
         has_activation=True,
         is_linear=lambda config: True,

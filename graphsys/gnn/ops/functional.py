@@ -54,6 +54,16 @@ def spmm(
     return _apply(kernels.Sum, rows, x, weight, False)
 
 
+def weighed_mean(rows: SparseRows, x: torch.Tensor) -> torch.Tensor:
+    """Return the mean of each row, or its estimate where a sampler gives weights.
+
+    Args:
+        rows: Where messages go; their weights, if any, make the sum an estimate.
+        x: Of the sources, floats ``[S, F]``.
+    """
+    return spmm(rows, x, rows.weight, "mean" if rows.weight is None else "sum")
+
+
 def spmm_with_own(
     rows: SparseRows, x: torch.Tensor, reduce: Literal["sum", "mean"]
 ) -> tuple[torch.Tensor, torch.Tensor]:

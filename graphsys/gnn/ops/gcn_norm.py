@@ -14,6 +14,7 @@ def weigh(
     dst_degrees: torch.Tensor,
     *,
     has_self: bool = True,
+    shares: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Give rows the weights of a graph convolution.
 
@@ -26,32 +27,44 @@ def weigh(
         src_degrees: Degrees of the sources in the whole graph, float32 ``[S]``.
         dst_degrees: Degrees of the rows' own nodes ``[D]``.
         has_self: Whether each node counts as its own neighbor (GCN).
+        shares: What each entry counts for of its row's neighbors ``[E]``; by default all
+            entries of a row alike.
 
     Returns:
         The weights of entries ``[E]`` and of own nodes ``[D]``, float32.
     """
     loop = 1.0 if has_self else 0.0
     if rows.is_on_device:
-        return _weigh_there(rows, src_degrees, dst_degrees, loop)
+        return _weigh_there(rows, src_degrees, dst_degrees, loop, shares)
     src_scale = (src_degrees + loop).clamp(min=1).rsqrt().numpy()
     dst_scale = (dst_degrees + loop).clamp(min=1).rsqrt().numpy()
-    found = rows.degrees.numpy()
-    share = dst_scale * dst_degrees.numpy() / np.maximum(found, 1)
-    weight = src_scale[rows.indices] * np.repeat(share, np.diff(rows.indptr))
+    whole = dst_scale * dst_degrees.numpy()
+    if shares is None:
+        whole = whole / np.maximum(rows.degrees.numpy(), 1)
+    weight = src_scale[rows.indices] * np.repeat(whole, np.diff(rows.indptr))
+    if shares is not None:
+        weight = weight * shares.numpy()
     rows.weight = torch.from_numpy(weight.astype(np.float32))
     rows.self_weight = torch.from_numpy((loop * dst_scale**2).astype(np.float32))
     return rows.weight, rows.self_weight
 
 
 def _weigh_there(
-    rows: SparseRows, src_degrees: torch.Tensor, dst_degrees: torch.Tensor, loop: float
+    rows: SparseRows,
+    src_degrees: torch.Tensor,
+    dst_degrees: torch.Tensor,
+    loop: float,
+    shares: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Do the same with rows and degrees that are on a device."""
     entries: Any = rows.entries
     src_scale = (src_degrees + loop).clamp(min=1).rsqrt()
     dst_scale = (dst_degrees + loop).clamp(min=1).rsqrt()
-    share = dst_scale * dst_degrees / rows.degrees.clamp(min=1)
+    whole = dst_scale * dst_degrees
+    if shares is None:
+        whole = whole / rows.degrees.clamp(min=1)
     weight = src_scale.index_select(0, entries.indices)
-    rows.weight = weight * share.index_select(0, entries.row_of)
+    weight = weight * whole.index_select(0, entries.row_of)
+    rows.weight = weight if shares is None else weight * shares
     rows.self_weight = loop * dst_scale.square()
     return rows.weight, rows.self_weight

@@ -211,7 +211,12 @@ class LinkPrediction:
     def _trim(self, sample: Sample, number: int) -> Layers:
         src, dst = self._now.all_pairs(number).T
         return without_pairs(
-            sample.layers, self.pairs.edge_type, src, dst, is_symmetric=self._is_symmetric
+            sample.layers,
+            self.pairs.edge_type,
+            src,
+            dst,
+            is_symmetric=self._is_symmetric,
+            has_shares=self.config.labor_iterations != 0,
         )
 
     def _rank_sampler(self) -> ImportanceSampler:

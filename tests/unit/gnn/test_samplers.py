@@ -1,4 +1,4 @@
-"""Training with LABOR-0 and on the past alone: it learns, and sees nothing later."""
+"""Training with LABOR and on the past alone: it learns, and sees nothing later."""
 
 import re
 from pathlib import Path
@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from graphsys import gnn
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.labels import read_times
+from graphsys.gnn.data.positive_pairs import without_pairs
+from graphsys.gnn.training.api import build_context
+from graphsys.sampling import LaborSampler
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 
@@ -64,6 +68,9 @@ def make_graph(path: Path, *, num_late: int = 0, times: Any = None) -> Graph:
     [
         {"sampler": "labor"},
         {"sampler": "labor", "frontier": "new", "model": "gcn"},
+        {"sampler": "labor", "labor_iterations": 1},
+        {"sampler": "labor", "labor_iterations": -1, "model": "gcn"},
+        {"sampler": "labor", "labor_iterations": 2, "model": "rgcn", "frontier": "new"},
         {"sampler": "temporal"},
         {"sampler": "temporal", "recent": True, "model": "gatv2", "heads": 2},
     ],
@@ -116,6 +123,26 @@ def test_nodes_without_times(tmp_path: Path) -> None:
         ({"sampler": "labor", "recent": True}, "it knows no time"),
         ({"sampler": "labor", "model": "pinsage"}, "its neighborhoods are walked"),
         ({"sampler": "labor", "batch_size": 0}, "the whole graph is not sampled"),
+        (
+            {"labor_iterations": 1},
+            "got 1 with sampler neighbor, expected sampler labor, or",
+        ),
+        (
+            {"sampler": "labor", "labor_iterations": 1, "model": "gat"},
+            "got 1 with model gat, whose neighbors count alike; expected model gcn, hep,",
+        ),
+        (
+            {"sampler": "labor", "labor_iterations": 1, "aggregator": "max"},
+            "expected model gcn, hep, rgcn or sage with aggregator mean, or 0",
+        ),
+        (
+            {"sampler": "labor", "labor_iterations": -2},
+            "labor_iterations: got -2, expected",
+        ),
+        (
+            {"sampler": "labor", "labor_iterations": 1, "sample_at": "owners"},
+            "labor_iterations: got 1 with sample_at owners",
+        ),
         ({"sampler": "temporal", "model": "gcn"}, "its sums know later edges"),
         (
             {"sampler": "temporal", "task": "link_prediction"},
@@ -127,3 +154,51 @@ def test_nodes_without_times(tmp_path: Path) -> None:
 def test_settings_that_contradict(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         config_of(**changes)
+
+
+@pytest.mark.parametrize("model", ["sage", "gcn", "rgcn", "hep"])
+def test_weighed_samples_of_all_neighbors_say_what_all_of_them_do(
+    tmp_path: Path, model: str
+) -> None:
+    """With all neighbors the weights are 1 / d: means are what they are without."""
+    graph = make_graph(tmp_path / "g")
+    seeds = {"node": np.arange(10)}
+    outputs = []
+    for iterations in (0, 1):
+        config = config_of(
+            sampler="labor", labor_iterations=iterations, model=model, fanouts=(-1, -1)
+        )
+        torch.manual_seed(0)
+        context = build_context(graph, config)
+        context.network.eval()
+        messages = context.message_graph
+        sample = messages.sample(seeds, epoch=0, batch=0)
+        hops = messages.wrap(sample.layers)
+        assert (hops[0][messages.relations[0][0]].weight is not None) == (
+            bool(iterations) or model == "gcn"
+        )
+        x = {"node": torch.from_numpy(graph.features("node", 0, "x")[sample.input_nodes])}
+        outputs.append(context.network(hops, x)["node"].detach().numpy())
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-5)
+
+
+def test_what_is_left_of_a_weighed_row_stands_for_all_of_it(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path / "g")
+    sampler = LaborSampler(graph, [4], iterations=1)
+    block = sampler.sample(np.arange(NUM_NODES)).blocks[0]
+    rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
+    src = block.src_nodes[block.indices][::3].copy()
+    for has_shares in (False, True):
+        (layer,) = without_pairs(
+            [{"edge": block}], "edge", src, rows[::3], has_shares=has_shares
+        )
+        left = layer["edge"]
+        assert left.weight is not None
+        assert left.num_edges < block.num_edges
+        totals = np.bincount(
+            np.repeat(np.arange(left.num_dst), np.diff(left.indptr)),
+            left.weight,
+            left.num_dst,
+        )
+        filled = totals > 0
+        assert np.allclose(totals[filled], 1) == has_shares

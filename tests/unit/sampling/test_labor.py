@@ -1,4 +1,4 @@
-"""LABOR-0: inclusion probabilities, shared random numbers, fewer nodes."""
+"""LABOR: inclusion probabilities, shared random numbers, fewer nodes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
+from graphsys.core.errors import ConfigError
 from graphsys.sampling import LaborSampler, NeighborSampler, message_rows
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
@@ -122,3 +123,126 @@ def test_relations_and_threads(shop: Graph) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(draw, range(12))) == alone
     assert alone[0] != alone[1]
+
+
+def chances_of(whole: Any, fanout: int, rounds: int) -> Any:
+    """Return the chance of each entry by the paper: c by bisection, all in NumPy.
+
+    Args:
+        whole: Which neighbors each row has ``[N, N]``.
+        fanout: k.
+        rounds: How often pi changes.
+    """
+    has, degrees = whole > 0, (whole > 0).sum(axis=1)
+    importance = np.ones(whole.shape[1])
+
+    def factor(row: int) -> float:
+        pi, degree = importance[has[row]], degrees[row]
+        if degree == 0:
+            return 0.0
+        if degree <= fanout:
+            return float((1 / pi).max())
+
+        def excess(log: float) -> float:
+            chance = np.minimum(1, np.exp(log) * pi)
+            return float((1 / chance).sum() * fanout / degree**2 - 1)
+
+        return float(np.exp(optimize.brentq(excess, -30, 30, xtol=1e-13)))
+
+    factors = np.array([factor(row) for row in range(len(whole))])
+    for _ in range(rounds):
+        importance *= (has * factors[:, None]).max(axis=0)
+        factors = np.array([factor(row) for row in range(len(whole))])
+    return np.where(has, np.minimum(1, factors[:, None] * importance), 0)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_chances_are_those_of_the_papers_fixed_point(store: Store, rounds: int) -> None:
+    graph = store(2)
+    whole = (in_matrix(graph).toarray() > 0).astype(np.int64)
+    multiple = in_matrix(graph).toarray().max() > 1
+    assert not multiple
+    chance = chances_of(whole, FANOUT, rounds)
+    degrees = whole.sum(axis=1)
+    drawn = degrees > FANOUT
+    with np.errstate(divide="ignore"):
+        spread = np.where(whole > 0, 1 / chance, 0).sum(axis=1)
+    np.testing.assert_allclose(spread[drawn], degrees[drawn] ** 2 / FANOUT, rtol=1e-6)
+    sampler = LaborSampler(graph, [FANOUT], iterations=rounds, seed=5)
+    x = np.random.default_rng(0).normal(1, 1, NUM_NODES)
+    counts, sums = np.zeros(whole.shape), np.zeros((2, NUM_NODES))
+    for batch in range(DRAWS):
+        with sampler.sample(np.arange(NUM_NODES), batch=batch) as sample:
+            block, found = sample.blocks[0], dense(sample)
+            rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
+            sources = block.src_nodes[block.indices]
+            inverse = 1 / chance[rows, sources]
+            totals = np.bincount(rows, inverse, NUM_NODES)
+            assert block.weight is not None
+            np.testing.assert_allclose(block.weight, inverse / totals[rows], rtol=1e-5)
+            counts += found
+            sums[0] += np.bincount(rows, inverse * x[sources], NUM_NODES)
+            sums[1] += np.bincount(rows, inverse * x[sources], NUM_NODES) ** 2
+    is_drawn = (chance > 0) & (chance < 1)
+    assert (counts[chance == 1] == DRAWS).all()
+    error = np.sqrt(DRAWS * chance[is_drawn] * (1 - chance[is_drawn]))
+    assert np.abs((counts[is_drawn] - DRAWS * chance[is_drawn]) / error).max() < 5
+    # sums by 1 / chance have no bias
+    mean, wanted = sums[0] / DRAWS, whole @ x
+    deviation = np.sqrt(np.maximum(sums[1] / DRAWS - mean**2, 0) / DRAWS)
+    assert (np.abs(mean - wanted) <= 5 * deviation + 1e-9).all()
+
+
+def test_each_round_has_fewer_nodes(store: Store) -> None:
+    graph = store(1)
+    whole = (in_matrix(graph).toarray() > 0).astype(np.int64)
+    expected = [
+        chances_of(whole, FANOUT, rounds).max(axis=0).sum() for rounds in (0, 1, 2, 3, 60)
+    ]
+    assert expected == sorted(expected, reverse=True)
+    nodes = {}
+    for iterations in (0, 1, -1):
+        sampler = LaborSampler(graph, [FANOUT], iterations=iterations, seed=1)
+        found = [sampler.sample(np.arange(NUM_NODES), batch=k) for k in range(200)]
+        taken = [len(np.unique(each.blocks[0].indices)) for each in found]
+        nodes[iterations] = float(np.mean(taken))
+    assert nodes[0] > nodes[1] > nodes[-1]
+    np.testing.assert_allclose(nodes[0], expected[0], rtol=0.03)
+    np.testing.assert_allclose(nodes[1], expected[1], rtol=0.03)
+    np.testing.assert_allclose(nodes[-1], expected[-1], rtol=0.03)
+
+
+def test_weighed_rows_of_many_hops_and_threads(store: Store) -> None:
+    graph = store(3)
+    whole = in_matrix(graph).toarray()
+    for frontier in ("all", "new"):
+        sampler: Any = LaborSampler(graph, [2, -1, 0], iterations=2, frontier=frontier)
+
+        def draw(k: int, sampler: Any = sampler) -> Any:
+            with sampler.sample(np.arange(8), batch=k) as sample:
+                return [
+                    (b.indptr.tolist(), b.indices.tolist(), b.weight.tolist())
+                    for b in sample.blocks
+                ]
+
+        alone = [draw(k) for k in range(8)]
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(draw, range(8))) == alone
+        sample = sampler.sample(np.arange(8))
+        for block in sample.blocks:
+            filled = np.diff(block.indptr) > 0
+            totals = np.add.reduceat(
+                np.append(block.weight, 0), block.indptr[:-1], dtype=float
+            )
+            np.testing.assert_allclose(totals[filled], 1, rtol=1e-5)
+        last = sample.blocks[1]  # of the hop with all neighbors
+        new = last.dst_nodes[8:] if frontier == "new" else last.dst_nodes
+        lengths = np.diff(last.indptr)[-len(new) :] if len(new) else np.empty(0, int)
+        assert (lengths == whole[new].sum(axis=1)).all()
+
+
+def test_iterations_below_all_are_refused(store: Store) -> None:
+    with pytest.raises(
+        ConfigError, match="iterations: got -2, expected an int >= 0, or -1"
+    ):
+        LaborSampler(store(1), [2], iterations=-2)

@@ -81,6 +81,7 @@ register(
         weights="degrees",
         has_loops=True,
         is_linear=lambda config: True,
+        reads_shares=lambda config: True,
     )
 )
 register(

@@ -16,7 +16,7 @@ from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.ops.adjacency import SparseRows, join_rows
-from graphsys.gnn.ops.functional import sddmm, segment_softmax, spmm
+from graphsys.gnn.ops.functional import sddmm, segment_softmax, spmm, weighed_mean
 from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
 
 Relation = tuple[str, str, str]  # name, node type, neighbors' type
@@ -79,9 +79,9 @@ class RGCN(nn.Module):
             x, each = x_src[other], rows[name]
             if transform_first(each, x, *weight.shape):
                 x = x.times(weight) if isinstance(x, SparseFeatures) else x @ weight
-                found = spmm(each, x, reduce="mean")
+                found = weighed_mean(each, x)
             else:
-                found = spmm(each, x, reduce="mean") @ weight
+                found = weighed_mean(each, x) @ weight
             result[node_type] = result[node_type] + found
         return result
 
@@ -193,6 +193,7 @@ register(
         make_hop=lambda config, relations, num_in, num_out: RGCN(
             relations, num_in, num_out, config.bases
         ),
+        reads_shares=lambda config: True,
         is_linear=lambda config: True,
     )
 )

@@ -55,14 +55,17 @@ class SAGE(nn.Module):
             largest = spmm(rows, x_src, reduce="max")
             return self.own(x_dst) + self.neighbor(largest)  # type: ignore[no-any-return]
         reduce: Literal["mean", "sum"] = "sum" if self.aggregator == "sum" else "mean"
+        is_weighed = rows.weight is not None
+        if is_weighed:
+            reduce = "sum"
         num_out, num_in = self.neighbor.weight.shape
         if transform_first(rows, x_src, num_in, num_out):
             first: torch.Tensor = self.own(x_dst)
-            return first + spmm(rows, self.neighbor(x_src), reduce=reduce)
-        if rows.is_prefix and is_beginning(x_dst, x_src):
+            return first + spmm(rows, self.neighbor(x_src), rows.weight, reduce)
+        if rows.is_prefix and is_beginning(x_dst, x_src) and not is_weighed:
             messages, x_dst = spmm_with_own(rows, x_src, reduce)
         else:
-            messages = spmm(rows, x_src, reduce=reduce)
+            messages = spmm(rows, x_src, rows.weight, reduce)
         own: torch.Tensor = self.own(x_dst)
         if own.dtype != messages.dtype:  # mixed precision
             return own + self.neighbor(messages)  # type: ignore[no-any-return]
@@ -81,6 +84,7 @@ register(
             num_in, num_out, config.aggregator
         ),
         is_linear=lambda config: config.aggregator in ("mean", "sum"),
+        reads_shares=lambda config: config.aggregator == "mean",
         device_gap=_device_gap,
     )
 )
