@@ -1,4 +1,4 @@
-"""Patterns: counted, listed, found often; see README.md."""
+"""Patterns: counted, listed, found often; they have a guide."""
 
 from typing import TYPE_CHECKING
 

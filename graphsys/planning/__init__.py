@@ -1,4 +1,4 @@
-"""What a graph of any size would take; see README.md."""
+"""What a graph of any size would take; it has a guide."""
 
 from typing import TYPE_CHECKING
 

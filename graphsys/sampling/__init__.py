@@ -1,4 +1,4 @@
-"""Samplers that return blocks of numpy arrays, and features for them; see README.md."""
+"""Samplers that return blocks of numpy arrays, and features for them; they have a guide."""
 
 from graphsys.sampling.adjacency import PartitionedCsr as PartitionedCsr
 from graphsys.sampling.adjacency import message_rows as message_rows

@@ -1,4 +1,4 @@
-"""Settings of a training are searched; see README.md."""
+"""Settings of a training are searched; it has a guide."""
 
 from typing import TYPE_CHECKING
 

@@ -96,8 +96,8 @@ def tune(
 
     Args:
         graph: What is trained on.
-        search: What is searched: a TOML file, or what one says (``graphsys/tuning/
-            README.md``). None for ``resume``: what the search was begun with.
+        search: What is searched: a TOML file, or what one says (the guide has
+            its keys). None for ``resume``: what the search was begun with.
         out: Folder of the search.
         trials: Trials in all, over all calls; 20 by default, without end with ``minutes``.
         minutes: No trial is begun after so many.

@@ -20,12 +20,6 @@ SOURCES = {
     "guides/partitioners.md": "partitioners/README.md",
     "guides/pbg.md": "graphsys/embedding/PBG.md",
     "guides/models.md": "graphsys/gnn/MODELS.md",
-    "guides/sampling.md": "graphsys/sampling/README.md",
-    "guides/mining.md": "graphsys/mining/README.md",
-    "guides/analysis.md": "graphsys/analysis/README.md",
-    "guides/tuning.md": "graphsys/tuning/README.md",
-    "guides/planning.md": "graphsys/planning/README.md",
-    "guides/interop.md": "graphsys/interop/README.md",
     "guides/gpu.md": "graphsys/engine/cuda/README.md",
     "guides/gpu_measured.md": "scripts/bench/GPU.md",
     "reference/settings_embedding.md": "graphsys/embedding/SETTINGS.md",
@@ -39,6 +33,8 @@ SOURCES = {
     "project/figures_sampling.md": "scripts/bench/pages/sampling.md",
     "project/figures_mining.md": "scripts/bench/pages/mining.md",
     "project/figures_partitioners.md": "scripts/bench/pages/partitioners.md",
+    "project/figures_analysis.md": "scripts/bench/pages/analysis.md",
+    "project/figures_interop.md": "scripts/bench/pages/interop.md",
     "project/figures_storage.md": "scripts/bench/pages/storage.md",
     "project/figures_distributed.md": "scripts/bench/pages/distributed.md",
     "project/bottlenecks.md": "scripts/bench/pages/bottlenecks.md",
@@ -57,15 +53,17 @@ LIST_ITEM = re.compile(r"^ *([-*]|\d+\.) ")
 
 
 def pages() -> dict[str, str | bytes]:
-    """Return the text of each page, and the pictures that they show."""
+    """Return the text of each page, and the pictures that pages show or link."""
     found: dict[str, str | bytes] = {}
-    for page, source in SOURCES.items():
+    own = [path.relative_to(ROOT).as_posix() for path in (ROOT / PAGES).rglob("*.md")]
+    for source in (*SOURCES.values(), *own):
         text = (ROOT / source).read_text(encoding="utf-8")
-        found[page] = text
         for _, _, target in LINK.findall(text):
             if target.endswith(PICTURES) and "://" not in target:
                 path = _within(source, target)
                 found[_picture(path)] = (ROOT / path).read_bytes()
+    for page, source in SOURCES.items():
+        found[page] = (ROOT / source).read_text(encoding="utf-8")
     return found
 
 
@@ -117,7 +115,7 @@ def _led(match: re.Match[str], source: str, page: str) -> str:
         return match[0]
     found = _within(source, path)
     to = _page_of(found)
-    if shown and path.endswith(PICTURES) and page in SOURCES:
+    if path.endswith(PICTURES):
         to = _picture(found)
     if to is None:
         place = html.escape(f"{found}, in the repository")

@@ -131,7 +131,7 @@ def test_patterns_in_several_parts_are_counted_when_asked(
 
 
 def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) -> None:
-    """The commands of graphsys/mining/README.md."""
+    """The commands of the guide of patterns."""
     rng = np.random.default_rng(0)
     lines = [f"{a},{b}" for a, b in rng.integers(0, 40, (300, 2))]
     (tmp_path / "edges.csv").write_text("\n".join(["src,dst", *lines]))

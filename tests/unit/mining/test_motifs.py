@@ -22,6 +22,7 @@ from graphsys.mining import (
     store_with_orbits,
 )
 from graphsys.storage.scratch_arrays import ScratchArrays
+from tests.conftest import ROOT
 from tests.stores import edge_chunk, make_store
 
 EDGES = [(10, 20), (20, 30), (30, 10), (30, 40), (40, 30), (10, 10), (40, 50), (20, 30)]
@@ -110,8 +111,8 @@ def test_what_is_neither_node_nor_edge_is_refused(tmp_path: Path) -> None:
         orbits(tmp_path / "g", per="graph")  # type: ignore[arg-type]
 
 
-def test_the_example_of_the_readme_holds() -> None:
-    text = (Path(gs.__file__).parent / "mining" / "README.md").read_text()
+def test_the_examples_of_the_guide_hold() -> None:
+    text = (ROOT / "scripts/documenting/pages/guides/mining.md").read_text()
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(block, {})
 
