@@ -2,7 +2,7 @@
 
 Both bring neighbors together, so that following edges stays in caches; what follows from
 the numbers, such as results, is the same in every order. When which helps, and how much:
-``partitioners/README.md``.
+the guide of partitioners.
 """
 
 from typing import Final

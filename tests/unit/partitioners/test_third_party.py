@@ -1,4 +1,4 @@
-"""The package of the README: found by its entry point, used, and keeping the contract."""
+"""The package of the guide: found by its entry point, used, and keeping the contract."""
 
 import os
 import re
@@ -11,15 +11,15 @@ import pytest
 
 from tests.conftest import ROOT
 
-README = (ROOT / "partitioners" / "README.md").read_text()
+GUIDE = (ROOT / "scripts/documenting/pages/guides/partitioners.md").read_text()
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that holds the README's package as an installer would leave it."""
+    """Return a folder that holds the guide's package as an installer would leave it."""
     folder = tmp_path_factory.mktemp("site")
-    (project,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    module, contract = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (project,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    module, contract = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     meta = tomllib.loads(project)["project"]
     points = meta["entry-points"]
     points["graphsys.partitioners"] |= {
