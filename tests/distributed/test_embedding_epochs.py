@@ -13,6 +13,7 @@ import pytest
 
 from graphsys import embedding
 from graphsys.cli.main import main
+from graphsys.core.arrays import load_array
 from graphsys.core.errors import (
     ClusterError,
     ConfigError,
@@ -102,6 +103,21 @@ def test_types_with_one_partition_are_trained_by_all_workers(tmp_path: Path) -> 
         train_embedding(
             store, EmbeddingConfig(**SETTINGS, parameter_servers=65), run, cluster=TWO
         )
+
+
+def test_workers_train_rows_of_bytes_partition_by_partition(
+    graph: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    train_embedding(graph, EmbeddingConfig(**SETTINGS, row_dtype="int8"), run, cluster=TWO)
+    losses = read_state(run).losses
+    assert losses[-1] < losses[0]
+    assert verify_run(run).ok
+    for part in range(4):
+        (file,) = run.glob(f"rows/*/part-{part}.*.npy")
+        rows = load_array(file)
+        assert rows.dtype == np.int8
+        assert rows.shape[1] == SETTINGS["dim"] + 2
 
 
 def test_dense_parameters_are_all_reduced_and_rows_go_through_the_server(
