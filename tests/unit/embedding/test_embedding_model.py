@@ -289,6 +289,21 @@ def test_wrong_settings_of_node_types_are_errors(
     assert not (tmp_path / "run").exists()
 
 
+def test_features_have_rows_of_bytes(market: Graph, tmp_path: Path) -> None:
+    reached = []
+    for row_dtype in ("float32", "int8"):
+        types = {"item": featurized()}
+        config = settings(node_types=types, row_dtype=row_dtype, epochs=8)
+        report = train(market, config, tmp_path / row_dtype)
+        reached.append(report.metrics["loss"])
+    assert reached[1] == pytest.approx(reached[0], rel=0.02)
+    run = Embeddings(tmp_path / "int8")
+    words, items = run.table("item", 0), run.rows("item", 0)
+    for row, bag in zip(items, BAGS, strict=True):
+        wanted = words[bag].mean(axis=0) if bag else np.zeros(6)
+        np.testing.assert_allclose(row, wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_a_featurized_type_has_one_partition(tmp_path: Path) -> None:
     bags = pa.array([[k] for k in range(8)], pa.large_list(pa.uint32()))
     make_store(

@@ -12,6 +12,7 @@ from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.rows.row_precision import are_finite, to_floats, to_stored
+from graphsys.embedding.type_configs import NodeTypeConfig
 from graphsys.storage import Graph
 
 MakeRing = Callable[[int], Graph]
@@ -60,6 +61,30 @@ def test_rows_in_8_bits_learn_in_little_over_a_quarter(
     some = run.lookup(ids)
     numbers = run.graph.lookup("entity", ids)
     np.testing.assert_array_equal(some, run.take("entity", numbers))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": "adam", "lr": 0.05, "relation_lr": 0.1},
+        {"optimizer": "adagrad"},
+        {"max_norm": 2.0},
+        {"node_types": {"entity": NodeTypeConfig(global_embedding=True)}},
+    ],
+)
+def test_rows_in_8_bits_go_with_other_settings(
+    make_ring: MakeRing,
+    ring_config: EmbeddingConfig,
+    tmp_path: Path,
+    changes: dict[str, Any],
+) -> None:
+    graph = make_ring(2)
+    found = []
+    for row_dtype in ("float32", "int8"):
+        config = dataclasses.replace(ring_config, row_dtype=row_dtype, **changes)
+        train(graph, config, tmp_path / row_dtype)
+        found.append(evaluate(tmp_path / row_dtype, split="train")["metrics"]["mrr"])
+    assert found[1] > found[0] - 0.1
 
 
 def scales_of(stored: np.ndarray) -> np.ndarray:
