@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tests import warm_command
 from tests.conftest import ROOT
 
 
@@ -44,9 +45,9 @@ def describe(
 
 
 def run(site: Path, *arguments: str, code: int = 0, is_there: bool = True) -> str:
-    """Run a command in a process of its own that finds the folder's packages, or not."""
-    words = ("-m", "graphsys.cli.main", *arguments)
-    done = _python(site, *words, is_there=is_there)
+    """Run a command that finds the folder's packages, or not."""
+    packages = site if is_there else None
+    done = warm_command.shared()(arguments, site, 300, packages)
     assert done.returncode == code, done.stderr
     return done.stderr if code else done.stdout
 
@@ -54,21 +55,14 @@ def run(site: Path, *arguments: str, code: int = 0, is_there: bool = True) -> st
 def run_contracts(site: Path) -> str:
     """Run ``test_contracts.py`` of the folder as its author does; return what it prints."""
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_contracts.py")
-    done = _python(site, *words)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def _python(
-    site: Path, *words: str, is_there: bool = True
-) -> subprocess.CompletedProcess[str]:
-    extra = {"PYTHONPATH": str(site)} if is_there else {}
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-P", *words],
         capture_output=True,
         text=True,
         cwd=site,
         timeout=300,
         check=False,
-        env={**os.environ, **extra},
+        env={**os.environ, "PYTHONPATH": str(site)},
     )
+    assert done.returncode == 0, done.stdout
+    return done.stdout

@@ -7,6 +7,8 @@ measures memory, time or imports starts the installed command itself.
 
 import atexit
 import contextlib
+import functools
+import gc
 import importlib
 import json
 import os
@@ -36,6 +38,8 @@ NOT_IMPORTED = ("__main__", "cuda", "distributed", "interop", "testing", "triton
 The threads that imports start, those of BLAS and of Arrow's allocator, are started again in
 a fork by handlers of their own; numba and torch start theirs at their first loop.
 """
+OF_OTHERS = ("pandas", "safetensors", "typer._adapters")
+"""What libraries import on their first use."""
 OF_THE_TEST = ("PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT")
 """Variables that tests, or Ray in them, set, and that mean nothing to the command."""
 OF_RAY = "RAY_"
@@ -66,9 +70,19 @@ class WarmCommand:
         return self._server.poll() is None and _environment() == self.environment
 
     def __call__(
-        self, arguments: Sequence[str], cwd: Path | None, timeout: float
+        self,
+        arguments: Sequence[str],
+        cwd: Path | None,
+        timeout: float,
+        packages: Path | None = None,
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a command in ``cwd``, here if None, for ``timeout`` seconds at most.
+        """Run a command.
+
+        Args:
+            arguments: Its words.
+            cwd: Where; None for here.
+            timeout: Seconds at most.
+            packages: A folder of others' packages, as if it were PYTHONPATH.
 
         Raises:
             subprocess.TimeoutExpired: It took longer and was killed.
@@ -80,6 +94,7 @@ class WarmCommand:
                 "cwd": str(cwd or Path.cwd()),
                 "texts": list(map(str, texts)),
                 "of_ray": _of_ray(),
+                "packages": packages and str(packages),
             }
             end = time.monotonic() + timeout
             pid = self._ask(asked)
@@ -113,6 +128,12 @@ class WarmCommand:
             if not selector.select(end - time.monotonic()):
                 raise TimeoutError
         return int(self._server.stdout.readline())
+
+
+@functools.cache
+def shared() -> WarmCommand:
+    """Return the one of this process and its tests."""
+    return WarmCommand()
 
 
 _CLIENT = """#!{python} -SI
@@ -186,7 +207,7 @@ def _of_ray() -> dict[str, str]:
 
 def serve() -> None:
     """Fork for every line of stdin; print each child's pid, and its exit code."""
-    _import_all(graphsys)
+    _prepare()
     for line in sys.stdin:
         asked = json.loads(line)
         pid = os.fork()
@@ -198,7 +219,7 @@ def serve() -> None:
 
 def serve_shells(place: str) -> None:
     """Fork for every call of a client that connects; each is told its exit code."""
-    _import_all(graphsys)
+    _prepare()
     server = socket.socket(socket.AF_UNIX)
     server.bind(place + ".new")
     server.listen()
@@ -224,6 +245,15 @@ def _tell(client: socket.socket, code: int) -> None:
     client.sendall(b"%d" % code)
 
 
+def _prepare() -> None:
+    """Import what commands need; leave it out where a fork looks for garbage."""
+    _import_all(graphsys)
+    for name in OF_OTHERS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    gc.freeze()
+
+
 def _import_all(package: ModuleType) -> None:
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         if found.name.rpartition(".")[2] in NOT_IMPORTED:
@@ -236,9 +266,16 @@ def _import_all(package: ModuleType) -> None:
 
 
 def _be_the_command(
-    arguments: list[str], cwd: str, texts: list[str], of_ray: dict[str, str]
+    arguments: list[str],
+    cwd: str,
+    texts: list[str],
+    of_ray: dict[str, str],
+    packages: str | None = None,
 ) -> None:
     """Be the child: never returns."""
+    if packages:
+        os.environ["PYTHONPATH"] = packages
+        sys.path.insert(0, packages)
     for name in _of_ray().keys() - of_ray.keys():
         del os.environ[name]
     os.environ.update(of_ray)

@@ -1,10 +1,12 @@
 """Triton's interpreter, without what it does over again at every launch and every call.
 
 It replaces the functions of ``triton.language`` each time that a kernel is started or calls
-another function; here once for each function. Call :func:`install` in a process that runs
-with ``TRITON_INTERPRET=1``.
+another function; here once for each function. It computes whether integers overflow, and
+tells it only with ``debug``; here it computes it only then. Call :func:`install` in a
+process that runs with ``TRITON_INTERPRET=1``.
 """
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -12,7 +14,7 @@ from triton.runtime import interpreter
 
 
 def install() -> None:
-    """Have the interpreter prepare each function once."""
+    """Have the interpreter prepare each function once, and compute no unread assertion."""
     prepare = interpreter._patch_lang
 
     @functools.cache
@@ -22,3 +24,7 @@ def install() -> None:
         return scope
 
     interpreter._patch_lang = prepare_once
+    builder = interpreter.interpreter_builder
+    builder.options = dataclasses.replace(
+        builder.options, sanitize_overflow=builder.options.debug
+    )
