@@ -215,6 +215,7 @@ def serve() -> None:
             _be_the_command(**asked)
         os.write(1, b"%d\n" % pid)
         os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    gc.unfreeze()  # else Triton's modules say that they leak
 
 
 def serve_shells(place: str) -> None:
