@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @functools.lru_cache(maxsize=1)
-def _entry_points(path: tuple[str, ...]) -> EntryPoints:
+def _entry_points(path: tuple[str, ...]) -> Any:  # whose class depends on Python's version
     """Return what all packages on a path bring: a training asks for five groups."""
     return entry_points()
 
