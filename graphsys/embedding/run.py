@@ -1,6 +1,6 @@
 """A run on disk: what it is made of, how a checkpoint commits, who may write.
 
-The guide of embeddings lists them. Files are written under new names and flushed; the
+The guide of using a run lists them. Files are written under new names and flushed; the
 atomic replacement of ``run.json`` makes them the checkpoint; only then do the old ones go.
 A kill at any moment leaves the checkpoint before or the one after.
 """
