@@ -78,7 +78,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
         "graphsys/engine/algorithms/leiden.py",
         "graphsys/kernels/cpu/algorithms/leiden",
     ),
-    "low_memory": _GNN,
+    "low_memory": (*_GNN, *_EMBEDDING),
     "mining": _MINING,
     "mixture": _GNN,
     "mutation": ("scripts/mutating", "scripts/mutation"),
