@@ -12,8 +12,8 @@ from graphsys.kernels.cpu.embedding.rank import (
     PRODUCT,
     count_better,
     exact_scores,
-    lower_bound,
 )
+from graphsys.kernels.cpu.searching import lower_bound
 
 FORMS = {
     "product": PRODUCT,

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.jit import inline_jit, jit
+from graphsys.kernels.cpu.searching import lower_bound
+from graphsys.kernels.jit import jit
 
 Ints = npt.NDArray[np.int64]
 _SHORT = 4  # rows of up to so many times the candidates are read through
@@ -56,31 +57,13 @@ def allocate_masks(num_queries: int, num_candidates: int, is_used: bool) -> Mask
     return Masks(np.empty(num_queries + 1, np.int64), positions)
 
 
-@inline_jit
-def _lower_bound(
-    values: npt.NDArray[np.uint32] | Ints,
-    begin: np.integer,
-    end: np.integer,
-    value: int | np.int64,
-) -> np.int64:
-    """Return the first place in ``values[begin:end]``, ascending, that is not below."""
-    low, high = np.int64(begin), np.int64(end)
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(values[middle]) < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @jit
 def _note(
     keys: Ints, node: np.int64, positions: npt.NDArray[np.int32], at: np.int64
 ) -> np.int64:
     """Append the positions of the candidates that are a node; return the new end."""
     k = keys.size
-    place = _lower_bound(keys, np.int64(0), np.int64(k), node * k)
+    place = lower_bound(keys, np.int64(0), np.int64(k), node * k)
     while place < k and keys[place] // k == node and at < positions.size:
         positions[at] = keys[place] % k
         at += 1
@@ -117,10 +100,10 @@ def find_known(
     masks.starts[0] = 0
     for i in range(num_queries):
         row = rows[i]
-        low = _lower_bound(
+        low = lower_bound(
             known.indices, known.indptr[row], known.indptr[row + 1], known.first
         )
-        high = _lower_bound(known.indices, low, known.indptr[row + 1], end)
+        high = lower_bound(known.indices, low, known.indptr[row + 1], end)
         at = masks.starts[i]
         if high - low <= _SHORT * k:
             at = _mask_row(known, low, high, relations[i], keys, masks.positions, at)
@@ -168,7 +151,7 @@ def _mask_each(
         if node == last:
             continue
         last = node
-        begin = e = _lower_bound(known.indices, begin, end, node + known.first)
+        begin = e = lower_bound(known.indices, begin, end, node + known.first)
         while e < end and known.indices[e] == node + known.first:
             if known.relation.size == 0 or known.relation[e] == relation:
                 at = _note(keys, node, positions, at)

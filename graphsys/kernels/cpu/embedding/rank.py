@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.vector_math import Floats
+from graphsys.kernels.cpu.searching import lower_bound
 from graphsys.kernels.jit import inline_jit, jit
 
 Ints = npt.NDArray[np.int64]
@@ -84,18 +85,6 @@ def _compare(
     if exact > positive:
         return 1
     return 0 if exact == positive else -1
-
-
-@inline_jit
-def lower_bound(numbers: Ints, begin: int, end: int, least: int) -> int:
-    """Return the first place in ``numbers[begin:end]``, ascending, of one >= least."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if numbers[middle] < least:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
 
 
 @inline_jit

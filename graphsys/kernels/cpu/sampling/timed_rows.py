@@ -33,6 +33,7 @@ from graphsys.kernels.cpu.rows.row_table import (
     fraction,
     weight_of,
 )
+from graphsys.kernels.cpu.searching import lower_bound
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
@@ -336,18 +337,6 @@ def fill_slots(
         slots[_slot_of(slots, nodes, groups, nodes[k], groups[k])] = k
 
 
-@lean_inline_jit
-def _first_at(times: Any, low: Any, high: Any, time: Any) -> Any:
-    """Return the first place in ``low`` to ``high`` whose time is not before ``time``."""
-    while low < high:
-        middle = (low + high) // 2
-        if times[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @lean_jit
 def find_before(indptr: Ints, times: Ints, nodes: Ints, before: Ints, ends: Ints) -> None:
     """Find where the entries of rows end that are strictly older than a time.
@@ -360,7 +349,7 @@ def find_before(indptr: Ints, times: Ints, nodes: Ints, before: Ints, ends: Ints
     """
     for k in range(len(nodes)):
         node = nodes[k]
-        ends[k] = _first_at(times, indptr[node], indptr[node + 1], before[k])
+        ends[k] = lower_bound(times, indptr[node], indptr[node + 1], before[k])
 
 
 @lean_jit
