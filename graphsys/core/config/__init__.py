@@ -29,6 +29,10 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.plain_files import read_plain
 
 T = TypeVar("T")
+
+_BARE_POINT = re.compile(r"[+-]?(\.\d+|\d+\.)([eE][+-]?\d+)?")
+"""A number that Python and C read and TOML does not."""
+
 Mapped = dict[str, Any]
 
 
@@ -103,8 +107,9 @@ def load_toml(path: Path) -> Mapped:
 def apply_overrides(mapping: Mapping[str, Any], overrides: Iterable[str]) -> Mapped:
     """Return a copy of ``mapping`` with ``a.b=c`` settings applied, the last one winning.
 
-    The right side is a TOML value; what is none is taken as a string. Quote the part of
-    a key that has dots: ``relations."x.y".weight=2``.
+    The right side is a TOML value, or a number such as ``.5`` or ``5.``; what is neither
+    is taken as a string. Quote the part of a key that has dots:
+    ``relations."x.y".weight=2``.
 
     Raises:
         ConfigError: A setting without ``=``, or one that goes below a plain value.
@@ -233,6 +238,8 @@ def _parse_setting(setting: str) -> Mapped:
         key += "=" + more
     if not equals or not key.strip():
         raise ConfigError(f"setting {setting!r} has no key or no '='; write key=value")
+    if _BARE_POINT.fullmatch(value.strip()):  # TOML wants a digit on both sides
+        value = repr(float(value))
     for text in (value, json.dumps(value.strip(), ensure_ascii=False)):
         try:
             return tomllib.loads(f"{key} = {text}\n")

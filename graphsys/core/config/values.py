@@ -190,6 +190,8 @@ def _scalar(
 def _wanted(hint: Any, limits: Mapping[str, Any]) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return f"one of {', '.join(typing.get_args(hint))}"
+    if hint is bool:
+        return "a bool, true or false"
     bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]
     name = getattr(hint, "__name__", "value")
     return f"{'an' if hint is int else 'a'} {name}" + "".join(

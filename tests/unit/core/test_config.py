@@ -111,6 +111,19 @@ def test_overrides_are_toml_or_else_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [(".001", 0.001), ("-.5", -0.5), ("5.", 5.0), (" .1e-2 ", 0.001), ("5.e3", 5000.0)],
+)
+def test_a_point_at_the_end_of_a_number_is_fine(text: str, value: float) -> None:
+    assert apply_overrides({}, [f"lr={text}"]) == {"lr": value}
+
+
+@pytest.mark.parametrize("text", [".", "v.1", "1.2.", ".5.", '".5"'])
+def test_other_texts_with_points_stay_texts(text: str) -> None:
+    assert apply_overrides({}, [f"label={text}"]) == {"label": text.strip('"')}
+
+
+@pytest.mark.parametrize(
     ("setting", "message"),
     [
         ("epochs", "has no key or no '='"),

@@ -130,7 +130,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (EmbeddingConfig, {"dim": 0}, "dim: got 0, expected an int >= 1"),
     (EmbeddingConfig, {"lr": -0.1}, "lr: got -0.1, expected a float > 0"),
     (EmbeddingConfig, {"epochs": 1.5}, "epochs: got 1.5, expected an int >= 1"),
-    (EmbeddingConfig, {"bias": 1}, "bias: got 1, expected a bool"),
+    (EmbeddingConfig, {"bias": 1}, "bias: got 1, expected a bool, true or false"),
     (EmbeddingConfig, {"row_dtype": "float8"}, "row_dtype: got 'float8', expected one of"),
     (EmbeddingConfig, {"eval_fraction": 0.95}, "eval_fraction: got 0.95, expected a float"),
     (EmbeddingConfig, {"lr": float("nan")}, "lr: got nan, expected a float > 0"),
