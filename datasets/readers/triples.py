@@ -15,6 +15,7 @@ from graphsys.datasets.files import InputFile, archive_members, text_file
 from graphsys.datasets.split_names import SPLITS, by_split
 from graphsys.datasets.text.dialect import sniff_separator
 from graphsys.datasets.text.first_lines import (
+    DataLine,
     first_lines,
     is_first_odd,
     no_text,
@@ -78,6 +79,16 @@ def expand_archive(file: InputFile) -> list[InputFile]:
     return splits
 
 
+def _width_hint(lines: list[DataLine], names: tuple[str, ...]) -> str:
+    """Say what to do about a first line of another width: is it alone, or are all so?"""
+    first = lines[0]
+    more = len(first.fields) - len(names)
+    if more > 0 and all(len(line.fields) == len(first.fields) for line in lines):
+        spelled = ",".join(names) + ",_" * more
+        return f"pass --columns {spelled} and a name for each _ that you want, such as time"
+    return f"pass --skip {first.number} if it is a header or a count"
+
+
 def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     names = tuple(_ALIASES.get(name, name) for name in options.columns or DEFAULT_NAMES)
     if options.roles or not {"src", "relation", "dst"} <= set(names):
@@ -100,8 +111,8 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     if len(first.fields) != len(names):
         raise InputError(
             f"{file.name}:{first.number}: found {len(first.fields)} columns, expected "
-            f"{len(names)} ({' '.join(names)}): {show(first.text)}; pass --skip "
-            f"{first.number} if it is a header or a count"
+            f"{len(names)} ({' '.join(names)}): {show(first.text)}; "
+            f"{_width_hint(lines, names)}"
         )
     is_guarded = options.ids == "auto" or options.guards_names
     if is_guarded:

@@ -268,7 +268,11 @@ def profile(
         Nothing was measured: no superstep and no kernel ran.
     """
     if level not in LEVELS:
-        raise ConfigError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
+        a_trace = "; L2 explains a GPU's trace: profile -o PAGE.html --trace FILE"
+        raise ConfigError(
+            f"level must be one of {', '.join(LEVELS)}, got {level!r}"
+            f"{a_trace if level == 'L2' else ''}"
+        )
     if schedulers and level == "L0":
         raise ConfigError(
             "schedulers are simulated over rows, which level L0 does not look at: take L1"

@@ -170,6 +170,14 @@ CASES = {
         command="ingest a.txt -o g --format triples",
         then=("ingest a.txt -o g --format triples {0} --json",),
     ),
+    "triples with times": of_name(
+        "a.txt",
+        "a likes b 3 4\nb likes c 5 6\n",
+        r"pass (--columns src,relation,dst,_,_) and",
+        told_in="datasets/readers/triples.py",
+        command="ingest a.txt -o g --format triples",
+        then=("ingest a.txt -o g --format triples {0} --json",),
+    ),
     "triples below a header": of_name(
         "a.txt",
         "head relation tail\na likes b\nb likes c\n",

@@ -112,6 +112,17 @@ CASES = {
             "evaluate r2",
         ),
     ),
+    "edges that no training held out": Case(
+        uses=("g",),
+        before=(f"train embedding g -o r {FEW}",),
+        command="evaluate r --split held_out",
+        told_in="graphsys/embedding/data/held_out.py",
+        advice="or train with (--set eval_fraction=)F; of each pair",
+        then=(
+            f"train embedding g -o r2 {FEW} {{0}}0.5",
+            "evaluate r2 --split held_out",
+        ),
+    ),
     "a model's file for embeddings": of_network(
         "nearest run 1 -k 1 --model my.py:Net",
         "graphsys/cli/options.py",

@@ -163,6 +163,10 @@ def test_a_failed_command_leaves_a_report(
             "level must be one of L0, L1",
         ),
         (
+            ["-o", "r.html", "--level", "L2", "--", "info", "x"],
+            "L2 explains a GPU's trace: profile -o PAGE.html --trace FILE",
+        ),
+        (
             ["-o", "r.html", "--schedulers", "--level", "L0", "--", "info", "x"],
             "schedulers are simulated over rows, which level L0 does not look at",
         ),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.data.edge_stream import Triples, stream_edges
+from graphsys.embedding.data.held_out_split import HELD_OUT
 from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.embedding.draws import edge_keys
@@ -63,11 +64,16 @@ def with_split(
     model = list(model)
     chosen = [m for m in model if graph.num_edges_of(m.edge_type, split)]
     if not chosen:
-        known = sorted({name for m in model for name in graph.splits(m.edge_type)})
+        known = sorted({s for m in model for s in graph.splits(m.edge_type)} - {split})
+        holds_out = (
+            "train with --set eval_fraction=F; of each pair of partitions F of the edges, "
+            "rounded down, are held out"
+            if split == HELD_OUT
+            else "hold edges out before training, graphsys split GRAPH -o GRAPH2"
+        )
         raise ConfigError(
             f"split {split!r} has no edges; the graph has {', '.join(known) or 'none'}; "
-            "name one of these, or hold edges out before training, graphsys split GRAPH "
-            "-o GRAPH2"
+            f"name one of these, or {holds_out}"
         )
     return chosen
 

@@ -70,7 +70,8 @@ def all_questions(run: Embeddings, relation: str | None = None) -> pa.Table:
     if relation is None and len(known) > 1:
         raise ConfigError(
             f"the run has {len(known)} relations ({', '.join(list(known)[:5])}"
-            f"{', ...' if len(known) > 5 else ''}); say which is asked about"
+            f"{', ...' if len(known) > 5 else ''}); say which is asked about with "
+            "--relation NAME"
         )
     name = next(iter(known)) if relation is None else relation
     if name not in known:

@@ -147,7 +147,8 @@ def _relations(run: TrainedEmbedding, table: pa.Table) -> tuple[Ints, Ints]:
         if len(known) > 1 and table.num_rows:
             raise ConfigError(
                 f"the run has {len(known)} relations ({', '.join(list(known)[:5])}"
-                f"{', ...' if len(known) > 5 else ''}); say which is asked about"
+                f"{', ...' if len(known) > 5 else ''}); say which is asked about in a "
+                "column relation, or with --relation NAME"
             )
         return np.zeros((2, table.num_rows), dtype=np.int64)  # type: ignore[return-value]
     encoded = table.column("relation").combine_chunks().dictionary_encode()
