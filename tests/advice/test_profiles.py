@@ -256,3 +256,16 @@ def test_workers_that_wait_get_other_partitions(
         line = f"partition g -o g2 {advice[1]} 2"
     assert command(line).code == 0
     assert json.loads(command("info g2 --json").out)["partitions"] == 2
+
+
+def test_a_level_that_is_a_trace(folder: Path, command: Command) -> None:
+    (folder / "kineto.json").write_text('{"traceEvents": []}')
+    refused = command(f"profile -o p.html --level L2 -- {BFS}")
+    assert refused.code == 2
+    advice = advised(
+        refused.said,
+        "graphsys/analysis/profile.py",
+        r"(profile -o) PAGE\.html (--trace) FILE",
+    )
+    done = command(f"{advice[1]} p.html {advice[2]} kineto.json")
+    assert done.code == 0, done.said
