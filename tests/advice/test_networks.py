@@ -25,6 +25,9 @@ def of_links(command: str, told_in: str, advice: str, *then: str, **given: Any) 
     return of_network(command, told_in, advice, *then, uses=("g", "links"), **given)
 
 
+TWO_RELATIONS: dict[str, str | bytes] = {
+    "f.csv": "src,relation,dst\na,likes,b\nb,knows,c\nc,likes,a\n"
+}
 OWN = """
 from torch import nn
 
@@ -111,6 +114,22 @@ CASES = {
             f"train embedding pairs2 -o r2 {FEW}",
             "evaluate r2",
         ),
+    ),
+    "which relation": Case(
+        files=TWO_RELATIONS,
+        before=("ingest f.csv -o f", f"train embedding f -o r {FEW}"),
+        command="predict r --top-k 1 -o a.csv",
+        told_in="graphsys/embedding/files/question_files.py",
+        advice="asked about with (--relation) NAME$",
+        then=("predict r --top-k 1 {0} knows -o a.csv",),
+    ),
+    "which relation of questions": Case(
+        files=TWO_RELATIONS | {"q.csv": "head,tail\na,\n"},
+        before=("ingest f.csv -o f", f"train embedding f -o r {FEW}"),
+        command="predict r --nodes q.csv -o a.csv",
+        told_in="graphsys/embedding/inference/triples.py",
+        advice="in a column relation, or with (--relation) NAME$",
+        then=("predict r --nodes q.csv {0} knows -o a.csv",),
     ),
     "edges that no training held out": Case(
         uses=("g",),
