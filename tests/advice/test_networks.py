@@ -83,7 +83,7 @@ CASES = {
         ),
         command=f"train gnn many -o r {FEW}",
         told_in="graphsys/gnn/data/labels.py",
-        advice=r"or draw one and ingest the table again, (awk .*) FILE > NEW$",
+        advice=r"or draw one and ingest the table again, as CSV: (awk .*) FILE > NEW$",
         then=(
             "$ {0} many.csv > new.csv",
             "ingest --nodes n=new.csv --edges n,e,n=few.csv -o many --overwrite",

@@ -20,9 +20,9 @@ TRAIN, VALID, TEST = "train", "valid", "test"
 NO_TIME = np.iinfo(np.int64).min
 
 _DRAW = (
-    "name it with --set split=NAME, or draw one and ingest the table again, awk 'NR==1"
-    '{print $0",split";next}{r=rand();print $0","(r<.8?"train":r<.9?"valid":"test")}\' '
-    "FILE > NEW"
+    "name it with --set split=NAME, or draw one and ingest the table again, as CSV: awk "
+    '\'NR==1{print $0",split";next}{r=rand();print $0","'
+    '(r<.8?"train":r<.9?"valid":"test")}\' FILE > NEW'
 )
 """How a table of nodes in CSV gets a split."""
 
