@@ -26,6 +26,18 @@ PRESETS = {
     "fb15k237-complex": ("fb15k237", "fb15k237-ids"),
     "wn18rr-complex": ("wn18rr", "wn18rr"),
 }
+DRAWN = {
+    "fb15k237-complex": (
+        "mode=sampled",
+        "weigh_by_answers=false",
+        "num_uniform_negatives=2000",
+        "importance_weights=true",
+        "batch_size=500",
+        "lr=0.15",
+        "dropout=0",
+    )
+}
+"""What a preset over all nodes has here: in groups negatives are drawn."""
 WAYS = {
     "one": (1, 0),
     "apart": (16, 0),
@@ -44,7 +56,7 @@ def measure(
     """Train and evaluate once; return the figures."""
     ahead = str(way == "ahead").lower()
     apart = ["join_partitions=false", f"prefetch={ahead}", "eval_every=0"]
-    given = [*apart, f"partition_groups={WAYS[way][1]}", *settings]
+    given = [*apart, *DRAWN.get(preset, ()), f"partition_groups={WAYS[way][1]}", *settings]
     run = folder / "run"
     with LoadMeter() as load:
         config = load_config(preset=preset, overrides=given)
