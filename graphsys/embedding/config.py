@@ -137,8 +137,8 @@ class EmbeddingConfig(ControlConfig):
     )
     weigh_by_answers: bool = option(
         False,
-        "A question counts as often as edges answer it: the loss of 1vsall, edge by edge, "
-        "for the cost of kvsall.",
+        "A question counts as often as edges answer it, as in the other modes: the loss of "
+        "1vsall for the cost of kvsall.",
         group="Negatives", applies="mode = kvsall",
     )
     num_batch_negatives: int = option(
@@ -335,11 +335,6 @@ class EmbeddingConfig(ControlConfig):
             )
 
     def _check_mode(self) -> None:
-        if self.weigh_by_answers and self.mode != "kvsall":
-            raise ConfigError(
-                f"weigh_by_answers: got true with mode {self.mode}, expected questions "
-                "that stand for several edges; --set mode=kvsall"
-            )
         if self.mode == "sampled":
             if self.label_smoothing:
                 raise ConfigError(

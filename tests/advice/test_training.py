@@ -97,12 +97,6 @@ CASES = {
         "with mode sampled, expected all nodes; (--set mode=1vsall)",
         f"train embedding g -o e {FEW} --set label_smoothing=0.1 {{0}} --json",
     ),
-    "questions of edges weighed": of_run(
-        "train embedding g -o e --set mode=1vsall --set weigh_by_answers=true",
-        "graphsys/embedding/config.py",
-        "expected questions that stand for several edges; (--set mode=kvsall)",
-        f"train embedding g -o e {FEW} --set weigh_by_answers=true {{0}} --json",
-    ),
     "negatives beside all nodes": of_run(
         "train embedding g -o e --set mode=1vsall --set loss=softmax --set "
         "mask_known_edges=false --set 'negatives=[{kind=\"uniform\", num=9}]'",

@@ -360,10 +360,6 @@ def test_a_bucket_asks_only_for_nodes_of_its_partitions(
             "loss: got logistic with mode 1vsall, expected softmax; --set loss=softmax",
         ),
         (
-            {"mode": "1vsall", "weigh_by_answers": True},
-            "weigh_by_answers: got true with mode 1vsall, expected .*; --set mode=kvsall",
-        ),
-        (
             {"mode": "kvsall", "loss": "ranking"},
             "mode: got kvsall with the loss ranking, expected the loss logistic, soft",
         ),
