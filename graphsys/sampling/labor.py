@@ -15,12 +15,11 @@ from graphsys.kernels.cpu.sampling.labor import (
     pick_shared_entries,
     weigh_shared_entries,
 )
-from graphsys.kernels.cpu.sampling.layer_entries import weigh_sources
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Draw, Frontier
 from graphsys.sampling.neighbors import ALL, NeighborSampler
-from graphsys.sampling.sample_builder import Growth, require_inside
+from graphsys.sampling.sample_builder import Growth
 
 
 class LaborSampler(NeighborSampler):
@@ -116,61 +115,36 @@ class LaborSampler(NeighborSampler):
         """Read the rows of a hop whole, weigh what they name, and keep what is drawn."""
         (low, high), name, row = at.span, at.name, at.row
         buffers = growth.buffers
-        nodes, indptr = self._count(growth, rows, ALL, at)
-        end = int(indptr[row + high - low])
-        num_entries = end - int(indptr[row])
-        slots = buffers.filled(
-            ("sources", rows.neighbor_type), rows.num_neighbors, np.int32, 0
-        )
-        entries = buffers.room(("edge", name), end, np.int64)
-        neighbors = buffers.room(("neighbors", name), end, np.int64)
-        candidates = buffers.room("sources", num_entries, np.int64)
-        highest = buffers.room("source_weights", num_entries, np.float64)
-        count = weigh_sources(
-            rows.offsets,
-            rows.table,
-            rows.wide,
-            rows.first_entry,
-            nodes,
-            low,
-            high,
-            indptr,
-            row,
-            slots,
-            entries,
-            neighbors,
-            candidates,
-            highest,
-        )
-        require_inside(rows, count)
+        whole = self._read_whole(growth, rows, at)
+        count, end = whole.num_sources, int(whole.indptr[row + high - low])
         importance = buffers.room("importance", count, np.float64)
         factors = buffers.room("factors", high - low, np.float64)
         weigh_shared_entries(
-            indptr,
+            whole.indptr,
             row,
             high - low,
-            neighbors,
-            slots,
+            whole.neighbors,
+            whole.slots,
             count,
             2**31 if fanout == ALL else fanout,  # more than any row has
             self.iterations if fanout != ALL else 0,
             importance,
-            highest,
+            whole.weights,  # scratch from here on
             factors,
         )
         kept: int = keep_shared_entries(
             self._key(rows, at),
-            indptr,
+            whole.indptr,
             row,
             high - low,
-            slots,
+            whole.slots,
             importance,
             factors,
-            entries,
-            neighbors,
+            whole.entries,
+            whole.neighbors,
             buffers.room(("weight", name), end, np.float32),
         )
-        forget_candidates(slots, candidates, count)
+        forget_candidates(whole.slots, whole.sources, count)
         return kept
 
     def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:

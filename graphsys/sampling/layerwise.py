@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.sampling.layer_entries import keep_sources, weigh_sources
+from graphsys.kernels.cpu.sampling.layer_entries import keep_sources
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Draw, Frontier, HopSampler
 from graphsys.sampling.neighbors import ALL
-from graphsys.sampling.sample_builder import Growth, require_inside
+from graphsys.sampling.sample_builder import Growth
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,46 +64,20 @@ class LayerSampler(HopSampler):
 
     def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
         hop, key, (low, high), name, row = at
-        buffers = growth.buffers
-        nodes, indptr = self._count(growth, rows, ALL, at)
-        end = int(indptr[row + high - low])
-        num_entries = end - int(indptr[row])
-        slots = buffers.filled(
-            ("sources", rows.neighbor_type), rows.num_neighbors, np.int32, 0
-        )
-        entries = buffers.room(("edge", name), end, np.int64)
-        neighbors = buffers.room(("neighbors", name), end, np.int64)
-        sources = buffers.room("sources", num_entries, np.int64)
-        weights = buffers.room("source_weights", num_entries, np.float64)
-        found = weigh_sources(
-            rows.offsets,
-            rows.table,
-            rows.wide,
-            rows.first_entry,
-            nodes,
-            low,
-            high,
-            indptr,
-            row,
-            slots,
-            entries,
-            neighbors,
-            sources,
-            weights,
-        )
-        require_inside(rows, found)
+        whole = self._read_whole(growth, rows, at)
+        found, end = whole.num_sources, int(whole.indptr[row + high - low])
         kept: int = keep_sources(
             draw_key(self.seed, "layers", *key, hop, rows.neighbor_type),
             found,
-            chances_of(weights[:found], self.counts[hop]),
-            indptr,
+            chances_of(whole.weights[:found], self.counts[hop]),
+            whole.indptr,
             row,
             high - low,
-            slots,
-            entries,
-            neighbors,
-            sources,
-            buffers.room(("weight", name), end, np.float32),
+            whole.slots,
+            whole.entries,
+            whole.neighbors,
+            whole.sources,
+            growth.buffers.room(("weight", name), end, np.float32),
         )
         return kept
 

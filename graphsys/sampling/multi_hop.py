@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.kernels.cpu.sampling.layer_entries import weigh_sources
 from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampled
 from graphsys.sampling.adjacency import PartitionedCsr
 from graphsys.sampling.blocks import Block, Buffers, Sample
 from graphsys.sampling.profile_events import tell_sampled
-from graphsys.sampling.sample_builder import Growth
+from graphsys.sampling.sample_builder import Growth, require_inside
 
 Ints = npt.NDArray[np.int64]
 Frontier = Literal["all", "new"]
@@ -36,6 +37,30 @@ class Draw(NamedTuple):
     span: Pair
     name: Any
     row: int
+
+
+_WHOLE = -1  # a fanout: all entries of a row
+
+
+class WholeRows(NamedTuple):
+    """All entries of the rows of a hop, and the sources that they name.
+
+    Attributes:
+        indptr: Offsets of the rows, from the hop's first one on, int64.
+        slots: By node: 1 + its position among the sources, or 0, int32.
+        entries, neighbors: By entry, int64.
+        sources: The distinct neighbors, int64, room for every entry.
+        weights: Of each source the sum over rows that name it of 1 / d**2, float64.
+        num_sources: How many there are.
+    """
+
+    indptr: Ints
+    slots: npt.NDArray[np.int32]
+    entries: Ints
+    neighbors: Ints
+    sources: Ints
+    weights: npt.NDArray[np.float64]
+    num_sources: int
 
 
 class HopSampler:
@@ -216,6 +241,39 @@ class HopSampler:
         )
         assert end != OUT_OF_RANGE  # seeds and neighbors were numbered
         return nodes, indptr
+
+    def _read_whole(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> WholeRows:
+        """Read all entries of ``nodes[at.span]`` and weigh the sources that they name."""
+        (low, high), name, row = at.span, at.name, at.row
+        buffers = growth.buffers
+        nodes, indptr = self._count(growth, rows, _WHOLE, at)
+        end = int(indptr[row + high - low])
+        num_entries = end - int(indptr[row])
+        slots = buffers.filled(
+            ("sources", rows.neighbor_type), rows.num_neighbors, np.int32, 0
+        )
+        entries = buffers.room(("edge", name), end, np.int64)
+        neighbors = buffers.room(("neighbors", name), end, np.int64)
+        sources = buffers.room("sources", num_entries, np.int64)
+        weights = buffers.room("source_weights", num_entries, np.float64)
+        found = weigh_sources(
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            rows.first_entry,
+            nodes,
+            low,
+            high,
+            indptr,
+            row,
+            slots,
+            entries,
+            neighbors,
+            sources,
+            weights,
+        )
+        require_inside(rows, found)
+        return WholeRows(indptr, slots, entries, neighbors, sources, weights, found)
 
     def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:
         """Return the columns of a block besides its rows."""
