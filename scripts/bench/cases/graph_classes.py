@@ -9,7 +9,8 @@ results/graph_classes_<hardware>_<yyyymm>.json after every preset, and a later c
 with those that are missing (--again: all of them). With --runs trainings that are complete
 are not done again, and one that was killed goes on where it was.
 
-The files of MUTAG in the shared folder are damaged: its preset is not among these.
+The copy of MUTAG in the shared folder is damaged in the first of its 188 graphs; its row
+says so (``is_damaged``).
 """
 
 import json
@@ -35,15 +36,18 @@ class Cell(NamedTuple):
         source: Folder of its files below ``../shared/data/tud-graphclass``.
         published: Accuracy over ten folds.
         cited: Where that stands.
+        is_damaged: Whether those files are another version than the recipe's.
     """
 
     recipe: str
     source: str
     published: float
     cited: str
+    is_damaged: bool = False
 
 
 CELLS = {
+    "mutag-gin": Cell("mutag", "MUTAG", 0.894, XU, is_damaged=True),
     "ptc-gin": Cell("ptc", "PTC", 0.646, XU),
     "imdb-binary-gin": Cell("imdb-binary", "IMDBBINARY", 0.751, XU),
     "proteins-gin": Cell("proteins", "PROTEINS", 0.762, XU),
@@ -64,7 +68,7 @@ def measure(
     path = folder / cell.recipe
     if not path.exists():
         source = shared / "data" / "tud-graphclass" / cell.source
-        recipes.build(cell.recipe, path, folder=source)
+        recipes.build(cell.recipe, path, folder=source, allow_other_counts=cell.is_damaged)
     runs, reports = [], []
     with LoadMeter() as load, graphsys.open(path) as graph:
         num_folds = gnn.load_config(preset=preset, overrides=overrides).folds
@@ -85,6 +89,7 @@ def measure(
         "epoch": found["epoch"],
         "published": cell.published,
         "cited": cell.cited,
+        **({"is_damaged": True} if cell.is_damaged else {}),
         "train_seconds": round(sum(report.seconds for report in reports), 1),
         "train_cpu_seconds": round(sum(cpu_seconds), 1),
         "peak_memory_bytes": max(it.metrics["peak_memory_bytes"] for it in reports),
