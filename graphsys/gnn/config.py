@@ -1,6 +1,7 @@
 """What a user sets: one frozen config, from a preset, a TOML file and overrides."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,7 +11,7 @@ from graphsys.core.threads import num_cores
 from graphsys.gnn import part_specs
 from graphsys.gnn.config_checks import check_together
 from graphsys.gnn.model_spec import GROUP, is_file, model_names, spec_of
-from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, SIDE_TASKS, TASKS
 from graphsys.gnn.user_models import load_named, require_word_for
 from graphsys.training.config import ConfigLoader
 from graphsys.training.learning_rate import Schedule
@@ -90,6 +91,17 @@ class GnnConfig(Checked):
         0.1, "How much higher a pair is to score than its negatives; how much nearer a "
         "node is to be to what its neighbors make of it than another is.",
         minimum=0, group="Task", applies="loss = margin, hep, ahep",
+    )
+    side_tasks: Mapping[str, float] = option(
+        {},
+        "What is learned beside links from the same rows, with the weight of its loss. "
+        "content: a node's row is told by the node's own features from those of others.",
+        minimum=0, group="Task", applies="link_prediction, recommendation",
+        plugins=part_specs.SIDE_TASKS_GROUP,
+    )
+    temperature: float = option(
+        0.1, "What cosines of rows and features are divided by, before the softmax.",
+        above=0, group="Task", applies="side_tasks = content",
     )
     valid_share: float = option(
         0.15, "Share of the edges that are valid, those before the ones of test, where the "
@@ -513,6 +525,7 @@ class GnnConfig(Checked):
             (SAMPLERS, self.sampler),
             (DECODERS, self.decoder),
             (PAIR_LOSSES, self.loss),
+            *((SIDE_TASKS, name) for name in self.side_tasks),
         ):
             registry.get(name)
         super().__post_init__()

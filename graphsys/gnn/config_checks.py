@@ -21,6 +21,8 @@ def check_together(config: Any) -> None:
     _check_layers(config)
     _check_model(config)
     _check_links(config)
+    if config.side_tasks:
+        _check_side_tasks(config)
     _check_sampler(config)
     if config.weighted:
         _check_weighted(config)
@@ -143,6 +145,27 @@ def _check_links(config: Any) -> None:
             f"in_batch: got true with model {config.model} and negatives_of "
             f"{config.negatives_of}, expected another than gatne, and negatives_of batch"
         )
+
+
+def _check_side_tasks(config: Any) -> None:
+    """Check that batches of pairs have rows and features that a side task can compare."""
+    spec, task = spec_of(config.model), TASKS.get(config.task)
+    is_own = spec.make_model is not None or spec.make_stream is not None
+    for name, is_set, expected in (
+        (
+            "task",
+            not task.is_of_links or task.is_of_events,
+            "link_prediction or recommendation, whose rows are compared",
+        ),
+        ("model", is_own, "a model of layers, which read features"),
+        ("model", spec.is_whole_graph, "a model that samples"),
+        ("batch_size", not config.batch_size, "at least 2: the others are negatives"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with side_tasks "
+                f"{', '.join(config.side_tasks)}, expected {expected}"
+            )
 
 
 def _check_weighted(config: Any) -> None:

@@ -1,8 +1,8 @@
 """What tasks, samplers, decoders and losses are, and the lists of all of them.
 
 Each stands in its own file, ours or that of another package, which gives it as an entry
-point of the groups ``graphsys.tasks``, ``graphsys.samplers``, ``graphsys.decoders`` or
-``graphsys.pair_losses``; see the guide of networks.
+point of the groups ``graphsys.tasks``, ``graphsys.side_tasks``, ``graphsys.samplers``,
+``graphsys.decoders`` or ``graphsys.pair_losses``; see the guide of networks.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from typing import Any, Final
 from graphsys.core.registry import SpecRegistry
 
 TASKS_GROUP: Final = "graphsys.tasks"
+SIDE_TASKS_GROUP: Final = "graphsys.side_tasks"
 SAMPLERS_GROUP: Final = "graphsys.samplers"
 DECODERS_GROUP: Final = "graphsys.decoders"
 PAIR_LOSSES_GROUP: Final = "graphsys.pair_losses"
@@ -45,6 +46,23 @@ class TaskSpec:
     is_of_events: bool = False
     is_of_graphs: bool = False
     has_classes: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideTaskSpec:
+    """What is learned beside links, from the same rows.
+
+    Attributes:
+        name: What ``side_tasks`` names it in a config.
+        make: From ``(config, shapes, num_out)``, the settings, the
+            :class:`graphsys.gnn.data.features.InputShape` of the ends that have features,
+            by node type, and the features of a row, a module. It maps rows
+            ``[n, num_out]`` and inputs ``[n, F]`` of distinct nodes, by type, to the mean
+            loss: a tensor of one number.
+    """
+
+    name: str
+    make: Callable[[Any, Any, int], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +136,12 @@ TASKS = SpecRegistry(
         "temporal_link_prediction": "graphsys.gnn.tasks.temporal_links",
         "change_prediction": "graphsys.gnn.tasks.change_prediction",
     },
+)
+SIDE_TASKS = SpecRegistry(
+    "side task",
+    SIDE_TASKS_GROUP,
+    SideTaskSpec,
+    modules={"content": "graphsys.gnn.tasks.side_losses"},
 )
 SAMPLERS = SpecRegistry(
     "sampler",

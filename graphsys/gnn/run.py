@@ -43,6 +43,9 @@ class GnnRunState:
         losses: Mean loss of every completed epoch.
         loss_sum: Summed loss of the current epoch so far.
         num_seeds: Nodes or pairs that it is of.
+        task_losses: Where there are side tasks, mean loss of every completed epoch by task,
+            without its weight; ``task`` is that of the pairs.
+        task_sums: Those losses of the current epoch so far, summed.
         history: Epoch, loss, metric, ``seconds`` and ``cpu_seconds`` of every evaluation
             while training.
         best_epoch: The epoch whose weights are kept; 0 for none.
@@ -71,6 +74,8 @@ class GnnRunState:
     losses: list[float] = field(default_factory=list)
     loss_sum: float = 0.0
     num_seeds: int = 0
+    task_losses: dict[str, list[float]] = field(default_factory=dict)
+    task_sums: dict[str, float] = field(default_factory=dict)
     history: list[list[float]] = field(default_factory=list)
     best_epoch: int = 0
     best_value: float = 0.0

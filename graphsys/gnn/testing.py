@@ -22,9 +22,10 @@ import torch
 
 from graphsys.core.types import EdgeType
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.features import InputShape
 from graphsys.gnn.inference.evaluate import evaluate
 from graphsys.gnn.inference.predict import predict
-from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, SIDE_TASKS, TASKS
 from graphsys.gnn.tasks.decoders import Decoder
 from graphsys.gnn.training.api import build_context, train
 from graphsys.sampling import Sample, message_rows
@@ -433,6 +434,45 @@ class PairLossContract:
         config = GnnConfig(loss=self.name)
         found: torch.Tensor = PAIR_LOSSES.get(self.name).measure(config, positive, negative)
         return found
+
+
+class SideTaskContract:
+    """What every side task keeps to; inherit, and set ``name``.
+
+    Attributes:
+        name: The side task's registered name.
+    """
+
+    name: ClassVar[str] = ""
+
+    def test_it_is_a_number_that_rows_can_change(self) -> None:
+        """Finite, with a slope for rows and for all of its own weights."""
+        torch.manual_seed(0)
+        shapes = {"node": InputShape(dim=6)}
+        module = SIDE_TASKS.get(self.name).make(GnnConfig(), shapes, 6)
+        rows = _rows(5).requires_grad_()
+        loss = module({"node": rows}, {"node": _rows(5, seed=1)})
+        assert loss.shape == ()
+        assert bool(torch.isfinite(loss)), self.name
+        loss.backward()
+        slopes = [rows.grad, *[p.grad for p in module.parameters()]]
+        assert all(s is not None and bool(s.any()) for s in slopes), self.name
+
+    def test_a_network_learns_it_beside_links(self) -> None:
+        """The report has its loss by itself."""
+        config = GnnConfig(
+            task="link_prediction",
+            side_tasks={self.name: 0.5},
+            epochs=1,
+            dim=8,
+            batch_size=16,
+            num_negatives=4,
+            eval_every=0,
+        )
+        with _graph(_Circle()) as graph, tempfile.TemporaryDirectory() as folder:
+            report = train(graph, config, Path(folder) / "run")
+        own, links = report.metrics[f"{self.name}_loss"], report.metrics["task_loss"]
+        assert abs(report.metrics["loss"] - links - 0.5 * own) < 1e-4, self.name
 
 
 def _rows(count: int, seed: int = 0) -> torch.Tensor:

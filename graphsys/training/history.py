@@ -134,6 +134,8 @@ def history(run: Place) -> History:
     losses = content.get("losses", [])
     curves: dict[str, Curve] = {}
     curves["loss"] = [(k, float(it)) for k, it in enumerate(losses, 1)]
+    for name, each in content.get("task_losses", {}).items():
+        curves[f"{name}_loss"] = [(k, float(it)) for k, it in enumerate(each, 1)]
     measured = _of_network if is_network else _of_embedding
     curves |= measured(content, str(settings.get("eval_split", "valid")))
     kind = GNN if is_network else "embedding"

@@ -22,7 +22,8 @@ class TrainReport:
         seconds: Time spent training, over all resumptions; of networks evaluation apart.
         edges_per_second: Edges trained in that time; of networks entries of blocks.
         metrics: Of embeddings the mean loss per edge of the last epoch (``loss``) and
-            evaluations while training (``valid_mrr``); of networks ``loss``,
+            evaluations while training (``valid_mrr``); of networks ``loss`` (with side
+            tasks also ``task_loss`` and one of each, before weights),
             ``valid_loss`` and ``valid_accuracy`` of the best epoch, and seconds of
             sampling, gathering, forward, backward and step. Both have ``overlap_alpha``,
             ``epochs_to_target``, ``seconds_to_target`` and ``cpu_seconds_to_target`` where

@@ -144,6 +144,8 @@ def _kind(hint: Any, limits: Mapping[str, Any]) -> str:
         return f"one of {', '.join(arguments)}"
     if dataclasses.is_dataclass(next(iter(arguments[-1:]), None)) or _table_of(hint)[0]:
         return "tables"
+    if origin is Mapping:
+        return "numbers by name"
     if origin is tuple:
         return f"a list of {'numbers' if arguments[0] is int else 'strings'}"
     bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]

@@ -31,6 +31,10 @@ class Model(nn.Module, ABC):
         learned: Tables of learned rows, by :func:`key_of` the node type.
         stored: Learned rows on disk.
         side_loss: What the loss of the batch that was read last has besides, or None.
+        side_tasks: Modules of what is learned beside the task, by :func:`key_of` its name.
+        side_types: Node types that those are of.
+        inputs: What the first layer read in training by type, where there are such tasks,
+            until it is asked for.
     """
 
     def __init__(
@@ -40,6 +44,8 @@ class Model(nn.Module, ABC):
         self.config, self.num_out, self.decoder = config, num_out, decoder
         self.learned, self.stored = nn.ModuleDict(), StoredEmbedding(config, {})
         self.side_loss: torch.Tensor | None = None
+        self.side_tasks, self.side_types = nn.ModuleDict(), tuple[str, ...]()
+        self.inputs: dict[str, Any] = {}
         self._read: Tensors = {}  # learned rows of the input read last, for their penalty
 
     @abstractmethod

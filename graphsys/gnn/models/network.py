@@ -132,6 +132,8 @@ class Network(Model):
                 values = self._read_learned(name, values)
                 if self.config.row_decay:
                     self._read[name] = values
+            if len(self.side_tasks) and self.training:
+                self.inputs[name] = values
             if key in self.entry:
                 values = self._activate(self.entry[key](self._drop(values)))
             result[name] = values

@@ -35,6 +35,7 @@ from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import joined_process_group
 from graphsys.gnn.tasks.factory import make_task
+from graphsys.gnn.tasks.side_losses import add_side_tasks
 from graphsys.gnn.tasks.task import Task
 from graphsys.gnn.training.plan import (
     bytes_beyond,
@@ -317,7 +318,9 @@ def _make_model(
         found: Model = of_graphs(config, relations, shapes, task.num_out, task.node_type)
         return found
     wanted = None if task.decoder is not None else [task.node_type]
-    return Network(config, relations, shapes, task.num_out, task.decoder, wanted)
+    network = Network(config, relations, shapes, task.num_out, task.decoder, wanted)
+    add_side_tasks(network, config, shapes, task)
+    return network
 
 
 def _require_weights(network: Model, features: InputFeatures) -> None:

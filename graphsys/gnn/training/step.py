@@ -1,6 +1,7 @@
 """A training step: forward, backward, and the optimizer once every few batches."""
 
 import math
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -12,6 +13,7 @@ from graphsys.core.rng import draw_key
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.tasks.side_losses import TASK, side_losses
 from graphsys.gnn.training.gradients import make_compression
 from graphsys.gnn.training.memory_watch import StepMemory
 from graphsys.gnn.training.optimizer import make_optimizer, rate_at
@@ -32,6 +34,7 @@ class Stepper:
         self.process_group = context.task.process_group
         self.optimizer = make_optimizer(self.config, self.network, self.process_group)
         self.num_edges = 0  # of the last batch, the shares of all processes together
+        self.losses: dict[str, float] = {}  # of it, by task, where there are several
         self.state = context.state
         self.compression = make_compression(self.config, self.process_group)
         self.sparse: SparseWeights | None = None
@@ -118,19 +121,37 @@ class Stepper:
         with self._precision():
             rows = self.network(batch.hops, batch.x)
             loss = self.task.loss(rows, batch)
+            besides = self._side_losses(rows, batch)
+            several = {TASK: loss, **besides} if besides else {}
+            for name, each in besides.items():
+                loss = loss + self.config.side_tasks[name] * each
             if self.network.side_loss is not None:
                 loss = loss + self.network.side_loss
             if self.config.row_decay:
                 penalty = self.network.row_penalty(batch.places)
                 loss = loss + self.config.row_decay * penalty
+        values = {name: each.item() for name, each in several.items()}
         if self.process_group.world_size == 1:
-            self.num_edges = batch.num_edges
+            self.num_edges, self.losses = batch.num_edges, values
             return loss, loss.item()
         total = self.task.num_terms(batch)
-        part = loss * (self.process_group.num_own(total) / total)
-        value, num_edges = self.process_group.all_reduce(part.item(), batch.num_edges)
+        share = self.process_group.num_own(total) / total
+        part, parts = loss * share, [each * share for each in values.values()]
+        value, num_edges, *summed = self.process_group.all_reduce(
+            part.item(), batch.num_edges, *parts
+        )
         self.num_edges = int(num_edges)
+        self.losses = dict(zip(values, summed, strict=True))
         return part, value
+
+    def _side_losses(
+        self, rows: Mapping[str, torch.Tensor], batch: Batch
+    ) -> dict[str, torch.Tensor]:
+        """Return the loss of each side task, by name, of this process's share."""
+        if not self.config.side_tasks:
+            return {}
+        count = self.process_group.num_own(self.task.num_terms(batch))
+        return side_losses(self.network, rows, batch, max(count, 1))
 
     def _precision(self) -> AbstractContextManager[object]:
         if self.config.precision == "float32":

@@ -142,6 +142,8 @@ class GnnTrainer(TrainingLoop):
                 loss = self.train_batch(epoch, batch, len(seeds))
             size = self.context.task.num_terms(batch)
             state.loss_sum += loss * size
+            for name, each in self.stepper.losses.items():
+                state.task_sums[name] = state.task_sums.get(name, 0.0) + each * size
             state.num_seeds += size
             state.num_edges += self.stepper.num_edges
             progress.advance(1, loss=loss)
@@ -182,10 +184,16 @@ class GnnTrainer(TrainingLoop):
         state = self.state
         state.losses.append(state.loss_sum / max(state.num_seeds, 1))
         state.metrics["loss"] = state.losses[-1]
+        means = {n: each / max(state.num_seeds, 1) for n, each in state.task_sums.items()}
+        for name, mean in means.items():
+            state.task_losses.setdefault(name, []).append(mean)
+            state.metrics[f"{name}_loss"] = mean
         state.loss_sum, state.num_seeds, state.batch = 0.0, 0, 0
+        state.task_sums = {}
         state.epoch += 1
         rate = self.stepper.optimizer.param_groups[0]["lr"]
         self._curves = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
+        self._curves |= {f"{name}_loss": mean for name, mean in means.items()}
         self._curves |= self.stats.end_epoch(state.epoch, state.metrics)
 
     def evaluate(self) -> Mapping[str, Any] | None:

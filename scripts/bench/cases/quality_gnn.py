@@ -20,7 +20,7 @@ from bench import output
 from bench.__main__ import describe_run
 from bench.load import LoadMeter
 from bench.quality.gnn_cells import CELLS
-from bench.quality.tasks import label_metrics
+from bench.quality.tasks import content_metrics, label_metrics
 from bench.staleness import fresh
 from graphsys.core.machine import describe_machine
 from graphsys.datasets import recipes
@@ -48,6 +48,8 @@ def measure(
             test = label_metrics(open_run(run, graph=graph).output(), graph)
         else:
             test = evaluate(run, graph=graph)["metrics"]
+        if cell.has_content:
+            test |= content_metrics(open_run(run, graph=graph))
     state = open_run(run).state
     row = {
         "preset": preset,

@@ -33,6 +33,8 @@ class Cell:
         has_curve: Whether the watched metric is recorded against CPU time.
         is_of_rows: Whether labels are learned from the run's rows afterwards, by logistic
             regression; see :func:`bench.quality.tasks.label_metrics`.
+        has_content: Whether rows are to find their nodes' features; see
+            :func:`bench.quality.tasks.content_metrics`.
     """
 
     recipe: str
@@ -46,6 +48,7 @@ class Cell:
     others: tuple[str, ...] = ()
     has_curve: bool = False
     is_of_rows: bool = False
+    has_content: bool = False
 
     def settings(self, seed: int) -> list[str]:
         """Return the settings that a run has besides its seed."""
@@ -119,6 +122,14 @@ _BLOGCATALOG = Cell(
     others=("f1_macro@50%", "f1_micro@10%", "f1_macro@10%", "f1_micro@90%", "f1_macro@90%"),
 )
 
+_PINS = Cell(
+    recipe="pins",
+    source="",
+    metric="mrr",
+    others=("recall@20", "content_mrr", "content_hits@10"),
+    has_content=True,
+)
+
 CELLS = {
     "cora-gcn": _planetoid("cora", 0.815, KIPF, 0.805),
     "cora-gat": _planetoid("cora", 0.830, GAT, 0.820),
@@ -137,5 +148,6 @@ CELLS = {
     "blogcatalog-lightgcn": _BLOGCATALOG,
     "gowalla-lightgcn": _recommended("gowalla", "gowalla", 0.1824, LIGHTGCN, 0.15),
     "gowalla-pinsage": _recommended("gowalla", "gowalla", 0.1380, NGCF, 0.12),
-    "pins-pinsage": Cell(recipe="pins", source="", metric="mrr", others=("recall@20",)),
+    "pins-pinsage": _PINS,
+    "pins-omnisage": _PINS,
 }

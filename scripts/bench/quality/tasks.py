@@ -14,9 +14,12 @@ import numpy.typing as npt
 from bench.quality.walk_pairs import edges_of
 from graphsys.core.types import EdgeType
 from graphsys.embedding import evaluate, open_run, score
+from graphsys.gnn.inference.trained_model import OpenedRun
 from graphsys.storage import Graph
 
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.float32]
+RIDGE = 10.0
 RATIOS = (0.1, 0.5, 0.9)
 SHUFFLES = 5
 REGIONS = ("africa", "americas", "asia", "europe", "oceania")
@@ -86,6 +89,39 @@ def label_metrics(rows: npt.NDArray[np.float32], graph: Graph) -> dict[str, floa
     half = np.random.default_rng(SHUFFLES).permutation(len(rows))[: len(rows) // 2]
     known, asked = np.array_split(half, 2)
     return metrics | {"valid_f1_micro": _label_scores(rows, truth, known, asked)[0]}
+
+
+def content_metrics(run: OpenedRun) -> dict[str, float]:
+    """Tell by nodes' rows which bag of words is whose; of any network, however trained.
+
+    A ridge regression on half of the nodes maps counts of words to rows of length 1. Of the
+    other half each row is asked for its own words among those of all others, by cosine.
+    """
+    node_type = run.node_type
+    rows = run.output(node_type=node_type)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    nodes = np.arange(len(rows), dtype=np.int64)
+    bags = run.context.features.gather({node_type: nodes})[node_type]
+    lengths = np.diff(bags.begins.numpy(), append=len(bags.values))
+    shape = len(rows), int(bags.values.max()) + 1
+    words: Rows = np.zeros(shape, dtype=np.float32)
+    np.add.at(words, (np.repeat(nodes, lengths), bags.values.numpy()), 1)
+    known, asked = np.array_split(np.random.default_rng(0).permutation(len(rows)), 2)
+    mean_words, mean_row = words[known].mean(axis=0), rows[known].mean(axis=0)
+    given, wanted = words[known] - mean_words, rows[known] - mean_row
+    square = given.T @ given + RIDGE * np.eye(shape[1], dtype=np.float32)
+    mapped = (words[asked] - mean_words) @ np.linalg.solve(square, given.T @ wanted)
+    mapped /= np.maximum(np.linalg.norm(mapped, axis=1, keepdims=True), 1e-12)
+    ranks = []
+    for part in np.array_split(np.arange(len(asked)), 20):
+        scores = (rows[asked[part]] - mean_row) @ mapped.T
+        own = scores[np.arange(len(part)), part][:, None]
+        ranks.append(1 + (scores > own).sum(axis=1) + ((scores == own).sum(axis=1) - 1) / 2)
+    rank = np.concatenate(ranks)
+    return {
+        "content_mrr": float((1 / rank).mean()),
+        "content_hits@10": float((rank <= 10).mean()),
+    }
 
 
 def _label_scores(

@@ -10,11 +10,12 @@ import pytest
 from graphsys.core.errors import UnknownNameError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.model_spec import model_names, spec_of
-from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, SIDE_TASKS, TASKS
 from graphsys.gnn.testing import (
     DecoderContract,
     PairLossContract,
     SamplerContract,
+    SideTaskContract,
     StreamContract,
     TaskContract,
 )
@@ -60,6 +61,13 @@ class TestDecoders(DecoderContract):
 
 @pytest.mark.parametrize("name", PAIR_LOSSES.names())
 class TestPairLosses(PairLossContract):
+    @pytest.fixture(autouse=True)
+    def _named(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", SIDE_TASKS.names())
+class TestSideTasks(SideTaskContract):
     @pytest.fixture(autouse=True)
     def _named(self, name: str) -> None:
         self.name = name  # type: ignore[misc]
