@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from graphsys.core.config import Checked, option
 from graphsys.core.threads import num_cores
@@ -520,13 +520,14 @@ class GnnConfig(Checked):
         if is_file(self.model):
             object.__setattr__(self, "model", load_named(self.model))
         spec_of(self.model)
-        for registry, name in (
+        named: list[tuple[Any, str]] = [
             (TASKS, self.task),
             (SAMPLERS, self.sampler),
             (DECODERS, self.decoder),
             (PAIR_LOSSES, self.loss),
             *((SIDE_TASKS, name) for name in self.side_tasks),
-        ):
+        ]
+        for registry, name in named:
             registry.get(name)
         super().__post_init__()
         check_together(self)
