@@ -35,7 +35,7 @@ TRAININGS = (
     "training:gat",
     "training:gatv2,residual",
     "training:gin,layer",
-    "training:pinsage,links",
+    "training:pinsage,links,content",
     "training:rgcn,typed",
     "training:hgt,typed",
     "training:han,typed,whole",

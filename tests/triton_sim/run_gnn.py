@@ -233,6 +233,7 @@ def make_config(case: str, **changes: Any) -> GnnConfig:
         "layer": {"norm": "layer", "dropout": 0.2},
         "mlp": {"decoder": "mlp"},
         "links": {"task": "link_prediction", "row_decay": 0.01, "batch_size": 40},
+        "content": {"side_tasks": {"content": 0.5}},
         "cached": {"cache_device_memory": "240B", "normalize_features": True},
         "disk": {"learned_rows": "disk"},
         "temporal": {"sampler": "temporal"},

@@ -183,9 +183,11 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
     held = int(times * tables + (times + 1) * absent)
     kept = checkpoint_bytes(context)
     before, most = None, kept
+    config = context.config
+    least = 2 if config.in_batch and not config.num_negatives else 1  # others are negatives
     for share in _SHARES:
-        size = context.config.batch_size // share
-        if not size:
+        size = config.batch_size // share
+        if size < least:
             continue
         base, peak = _try_batch(slim, size)
         # half as many seeds took all of this but half of what grows with them
@@ -194,7 +196,9 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
         doubled = grown if before is None else 2 * grown
         is_told = before is not None or doubled > _ALONE_BYTES
         if is_told and held + peak + doubled > budget + _BESIDE_BYTES:
-            if before is None and size > 1:  # what any first batch takes is no growth
+            if (
+                before is None and size // 2 >= least
+            ):  # what any first batch takes is no growth
                 grown = max(peak - _try_batch(slim, size // 2)[1], 0)
             is_first = before is None and size == 1
             most = max(

@@ -317,6 +317,11 @@ def test_the_batch_s_other_pairs_are_negatives(library: Graph, loss: Any) -> Non
     assert torch.isfinite(q.grad).all()
 
 
+def test_a_budget_tries_no_batch_without_negatives(library: Graph, tmp_path: Path) -> None:
+    config = config_of(batch_size=32, num_negatives=0, in_batch=True, epochs=1)
+    gnn.train(library, config, tmp_path / "run", memory="4GB")
+
+
 def test_in_batch_negatives_need_shared_ones() -> None:
     with pytest.raises(ConfigError, match="in_batch: got true with model sage and neg"):
         config_of(in_batch=True, negatives_of="pair")
