@@ -26,10 +26,21 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOCK_NAME
+        self._fd = -1
+        try:
+            self._take()
+        except KeyboardInterrupt:
+            if self._fd < 0:  # it may have made the file, and not learned of it
+                with contextlib.suppress(OutputExistsError, StoreBusyError):
+                    self._take()
+            self.release()
+            raise
+
+    def _take(self) -> None:
         while True:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             if os.fstat(self._fd).st_size:
-                os.close(self._fd)
+                self._close()
                 raise OutputExistsError(
                     f"{self.path} is no lock of ours: it has content; move it away, or "
                     "choose another output"
@@ -37,23 +48,34 @@ class WriterLock:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as err:
-                os.close(self._fd)
+                self._close()
                 raise StoreBusyError(
-                    f"{folder} is being written by another process; wait for it to end"
+                    f"{self.path.parent} is being written by another process; wait for it "
+                    "to end"
                 ) from err
             # the holder before may have removed the file between our open and our lock
             with contextlib.suppress(FileNotFoundError):
                 if os.stat(self.path).st_ino == os.fstat(self._fd).st_ino:
                     return
-            os.close(self._fd)
+            self._close()
+
+    def __del__(self) -> None:
+        """Give back what was interrupted before anybody had it."""
+        self.release()
 
     def release(self) -> None:
-        """Give the lock back and remove its file."""
+        """Give the lock back and remove its file; a second call does nothing."""
+        if self._fd < 0:
+            return
         with contextlib.suppress(FileNotFoundError):
             # its folder may have been exchanged for another one with a lock of ours
             if not os.stat(self.path, follow_symlinks=False).st_size:
                 remove_made(self.path)
-        os.close(self._fd)
+        self._close()
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, -1
+        os.close(fd)
 
 
 class Pin:

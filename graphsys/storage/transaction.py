@@ -25,9 +25,13 @@ from graphsys.core.errors import (
     is_write_refused,
     why_not_written,
 )
-from graphsys.storage.deltas.layout import before_deltas
+from graphsys.storage.deltas.layout import before_deltas, delta_folder
 from graphsys.storage.folder_kinds import generations as generations
-from graphsys.storage.folder_kinds import is_generation_part, require_outside
+from graphsys.storage.folder_kinds import (
+    is_delta_part,
+    is_generation_part,
+    require_outside,
+)
 from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
@@ -51,7 +55,8 @@ def disk_errors(path: Path) -> Iterator[None]:
 class Transaction:
     """A new generation of a graph, under the writer's lock.
 
-    Leaving the ``with`` block without :meth:`commit` removes everything written.
+    Leaving the ``with`` block without :meth:`commit` removes everything written; after it,
+    the generations that nobody reads.
 
     Args:
         path: The graph's folder; made if missing.
@@ -73,6 +78,10 @@ class Transaction:
         StorageFullError: the folder cannot be made.
     """
 
+    _is_begun = _is_committed = False
+    _lock: WriterLock | None = None
+    _made: tuple[Path, ...] = ()  # folders that were not there
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -83,50 +92,39 @@ class Transaction:
     ) -> None:
         self.path = Path(path)
         self.files: list[FileEntry] = []
-        self._is_committed = False
         if not is_scratch:
             require_outside(self.path)
         refuse_existing(self.path, overwrite=overwrite)
-        with disk_errors(self.path):
-            self._made = [p for p in (self.path, *self.path.parents) if not p.exists()]
-            try:
+        self._made = tuple(p for p in (self.path, *self.path.parents) if not p.exists())
+        try:
+            with disk_errors(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
                 self._lock = WriterLock(self.path)
-            except BaseException:
-                self._remove_empty_folders()
-                raise
-        try:
-            refuse_existing(self.path, overwrite=overwrite)  # again, now under the lock
-            with disk_errors(self.path):
+                refuse_existing(self.path, overwrite=overwrite)  # again, under the lock
                 self._begin(generation)
         except BaseException:
-            self._abort()
+            self._end()
             raise
 
     def _begin(self, generation: int | None) -> None:
-        current = self._current_generation()
-        if current is not None:
+        current = 0
+        with contextlib.suppress(CorruptStoreError):  # that goes after the commit alone
+            if (self.path / MANIFEST_NAME).exists():
+                manifest = Manifest.read(self.path)
+                sweep_deltas(self.path, manifest)
+                current = manifest.generation
             sweep(self.path, keep=current)
-        numbers = [current or 0, *(number for number, _ in generations(self.path))]
+        numbers = [current, *(number for number, _ in generations(self.path))]
         self.generation = generation or max(numbers) + 1
         self.folder = self.path / f"gen-{self.generation}"
         self._begin_folder(is_part=is_generation_part)
 
     def _begin_folder(self, is_part: Callable[[str], bool]) -> None:
         """Make the folder to write into, and claim it until a manifest lists its files."""
-        self._is_part = is_part
+        self._is_part, self._is_begun = is_part, True
         ownership.make_folder(self.folder)
         ownership.claim(self.folder)
         self.scratch_dir = ownership.make_folder(self.folder / "scratch")
-
-    def _current_generation(self) -> int | None:
-        """Return the committed generation, 0 for none, None where it cannot be told."""
-        if not (self.path / MANIFEST_NAME).exists():
-            return 0
-        try:
-            return Manifest.read(self.path).generation
-        except CorruptStoreError:  # it may be replaced, but goes only after the commit
-            return None
 
     def __enter__(self) -> Self:
         return self
@@ -137,8 +135,11 @@ class Transaction:
         err: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._is_committed:
-            self._abort()
+        self._end()
+
+    def __del__(self) -> None:
+        """End what was interrupted before its ``with`` block had begun."""
+        self._end()
 
     def file(self, path: str) -> Path:
         """Return where a file is that was added, to be mapped."""
@@ -182,7 +183,7 @@ class Transaction:
         return entry
 
     def commit(self, manifest: Manifest) -> None:
-        """Replace ``graph.json`` and drop the generations that nobody reads.
+        """Replace ``graph.json``: from now on who opens the graph sees the new one.
 
         Raises:
             StorageFullError: the manifest cannot be written; the old graph stays.
@@ -199,17 +200,15 @@ class Transaction:
             superseded = self._claim_superseded()
             try:
                 draft.replace(self.path / MANIFEST_NAME)
+                self._is_committed = True
             except BaseException:
-                for before in superseded:
+                self._is_committed = not draft.exists()  # interrupted right after it
+                for before in () if self._is_committed else superseded:
                     ownership.unclaim(before)
                 raise
-            self._is_committed = True
             sync_folder(self.path)
             sync_folder(self.path.parent)
-        ownership.unclaim(self.folder)
         FirstLook(self.path, before_deltas(manifest)).remember_written(self.files)
-        sweep(self.path, keep=self.generation)
-        self._lock.release()
 
     def _claim_superseded(self) -> list[Path]:
         """Claim what the manifest lists that is replaced now: readers may hold it on.
@@ -235,19 +234,27 @@ class Transaction:
             ownership.claim(folder, listing)
         return [*found]
 
-    def _abort(self) -> None:
-        folder = getattr(self, "folder", None)
-        if folder is not None:
-            ownership.remove_folder(folder / "scratch")
-            with contextlib.suppress(OSError):
-                ownership.remove_listed(self.path, (entry.path for entry in self.files))
-            ownership.remove_claimed(folder, self._is_part)
-        self._lock.release()
-        self._remove_empty_folders()
+    def _end(self) -> None:
+        """Remove what was not committed, or what nobody reads now; give the lock back."""
+        try:
+            if self._is_begun and self._is_committed:
+                ownership.unclaim(self.folder)
+                sweep(self.path, keep=self.generation)
+            elif self._is_begun:
+                self._remove_written()
+        finally:
+            self._is_begun = False
+            if self._lock is not None:
+                self._lock.release()
+            self._lock = None
+            for folder in self._made:
+                ownership.remove_empty(folder)
 
-    def _remove_empty_folders(self) -> None:
-        for folder in self._made:
-            ownership.remove_empty(folder)
+    def _remove_written(self) -> None:
+        ownership.remove_folder(self.folder / "scratch")
+        with contextlib.suppress(OSError):
+            ownership.remove_listed(self.path, (entry.path for entry in self.files))
+        ownership.remove_claimed(self.folder, self._is_part)
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
@@ -309,6 +316,24 @@ def sweep(path: Path, *, keep: int) -> None:
             ownership.unclaim(folder)  # of a writer that was killed as it had committed
         elif not is_pinned(folder):
             ownership.remove_claimed(folder, is_generation_part)
+            ownership.remove_empty(folder)  # of one that was killed as it removed the claim
+
+
+def sweep_deltas(path: Path, manifest: Manifest) -> None:
+    """Remove the folders that killed appends left; the caller holds the writer's lock.
+
+    Those from before there were claims have files of deltas and nothing else.
+    """
+    folder = path / delta_folder(manifest.generation, 0)
+    known = {str(delta.number) for delta in manifest.deltas}
+    for entry in folder.parent.iterdir() if folder.parent.is_dir() else ():
+        if entry.name in known:
+            ownership.unclaim(entry)  # of a writer that was killed as it had committed
+        elif entry.is_dir() and not entry.is_symlink():
+            if entry.name.isdigit() and not ownership.strangers(entry, is_delta_part):
+                ownership.claim(entry)
+            ownership.remove_claimed(entry, is_delta_part)
+    ownership.remove_empty(folder.parent)
 
 
 def remove_superseded(path: Path, generation: int) -> None:

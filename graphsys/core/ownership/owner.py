@@ -102,8 +102,7 @@ def claim(
         os.write(file, text)
     except OSError:
         os.unlink(folder / name)
-        if _key(folder) in _made:
-            remove_empty(folder)  # which nobody could tell from a user's
+        _remove_empty_made(folder)  # which nobody could tell from a user's
         raise
     finally:
         os.close(file)
@@ -148,23 +147,23 @@ def remove_claimed(folder: Path, is_part: Callable[[str], bool]) -> bool:
     """Remove what is ours of a claimed folder, the claim last; never raises.
 
     Args:
-        folder: The folder; without a claim nothing of it goes.
+        folder: The folder; without a claim nothing of it goes, and it only where this
+            process made it and it is empty.
         is_part: Whether a name in it, with forward slashes, is of a file of ours.
 
     Returns:
         Whether the folder is gone.
     """
     claims = _claims(folder)
-    if not claims or folder.is_symlink():
-        return False
+    if folder.is_symlink() or not claims:
+        return _remove_empty_made(folder)
     lists = [said.get("files") for said in claims.values()]
     names = {str(name) for files in lists for name in files or ()}
-    ours = names.__contains__ if all(isinstance(it, list) for it in lists) else is_part
-    last = {file.name for file in claims}
-    own = [it for it in files_below(folder) if it not in last and ours(it)]
+    is_listed = all(isinstance(it, list) for it in lists)
+    own = names if is_listed else {it for it in files_below(folder) if is_part(it)}
     with contextlib.suppress(OSError):
-        remove_listed(folder, own)
-        if ours is is_part:
+        remove_listed(folder, own - {file.name for file in claims})
+        if not is_listed:
             prune(folder)
         for file in claims:
             file.unlink(missing_ok=True)
@@ -284,12 +283,20 @@ def remove_made(file: Path) -> None:
 def make_folder(folder: Path) -> Path:
     """Make a folder, and those above it, which this process may remove with all in it.
 
+    Where it is interrupted, there is none.
+
     Raises:
         FileExistsError: There is one.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir()
-    return _known(folder)
+    is_new = not os.path.lexists(folder)
+    try:
+        folder.mkdir()
+        return _known(folder)
+    except KeyboardInterrupt:
+        if is_new:
+            remove_empty(folder)
+        raise
 
 
 def temporary(prefix: str = "graphsys-", parent: Path | None = None) -> Path:
@@ -318,6 +325,14 @@ def remove_folder(folder: Path) -> None:
         if (key := _key(folder)) in _made:
             _made.discard(key)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_empty_made(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        if _key(folder) in _made:
+            remove_empty(folder)
+            return not folder.exists()
+    return False
 
 
 def _known(folder: Path) -> Path:

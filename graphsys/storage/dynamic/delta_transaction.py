@@ -3,14 +3,19 @@
 import os
 from pathlib import Path
 
-from graphsys.core import ownership
 from graphsys.core.errors import OutputExistsError
 from graphsys.storage.deltas.layout import delta_folder
 from graphsys.storage.deltas.merge_cache import remove_kept
 from graphsys.storage.folder_kinds import is_delta_part, require_outside
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.manifest import Manifest
-from graphsys.storage.transaction import Transaction, disk_errors, sweep, sync_folder
+from graphsys.storage.transaction import (
+    Transaction,
+    disk_errors,
+    sweep,
+    sweep_deltas,
+    sync_folder,
+)
 
 
 class DeltaTransaction(Transaction):
@@ -28,29 +33,30 @@ class DeltaTransaction(Transaction):
         InvalidGraphError: there is no graph.
         CorruptStoreError: the manifest is damaged.
         StoreBusyError: another process is writing.
+        OutputExistsError: somebody else's folder is where the delta goes.
         StorageFullError: the folder cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.files = []
-        self._is_committed = False
-        self._made = []
         require_outside(self.path)
         Manifest.read(self.path)  # a folder without a graph gets no lock either
-        with disk_errors(self.path):
-            self._lock = WriterLock(self.path)
         try:
+            with disk_errors(self.path):
+                self._lock = WriterLock(self.path)
             self.manifest = Manifest.read(self.path)
             self.generation = self.manifest.generation
             self.number = len(self.manifest.deltas) + 1
             with disk_errors(self.path):
                 sweep(self.path, keep=self.generation)
-                remove_unlisted_deltas(self.path, self.manifest)
+                sweep_deltas(self.path, self.manifest)
                 self.folder = self.path / delta_folder(self.generation, self.number)
+                _require_free(self.folder)
+                self._made = (self.folder.parent,)
                 self._begin_folder(is_part=is_delta_part)
         except BaseException:
-            self._abort()
+            self._end()
             raise
 
     def commit(self, manifest: Manifest) -> None:
@@ -66,25 +72,8 @@ class DeltaTransaction(Transaction):
         remove_kept(self.path)  # of the state before
 
 
-def remove_unlisted_deltas(path: Path, manifest: Manifest) -> None:
-    """Remove the folders that killed appends left; the caller holds the writer's lock.
-
-    Those from before there were claims have files of deltas and nothing else.
-
-    Raises:
-        OutputExistsError: somebody else's folder is where the next delta goes.
-    """
-    folder = path / delta_folder(manifest.generation, 0)
-    known = {str(delta.number) for delta in manifest.deltas}
-    for entry in folder.parent.iterdir() if folder.parent.is_dir() else ():
-        if entry.name in known:
-            ownership.unclaim(entry)  # of a writer that was killed as it had committed
-        elif entry.is_dir() and not entry.is_symlink():
-            if entry.name.isdigit() and not ownership.strangers(entry, is_delta_part):
-                ownership.claim(entry)
-            ownership.remove_claimed(entry, is_delta_part)
-    following = path / delta_folder(manifest.generation, len(manifest.deltas) + 1)
-    if following.exists() or following.is_symlink():
+def _require_free(folder: Path) -> None:
+    if folder.exists() or folder.is_symlink():
         raise OutputExistsError(
-            f"{following}, where the next delta goes, is none of ours; move it away"
+            f"{folder}, where the next delta goes, is none of ours; move it away"
         )

@@ -24,7 +24,7 @@ def test_a_second_writer_is_refused_until_the_first_ends(tmp_path: Path) -> None
 def test_a_dead_writer_holds_nothing(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, sys; from graphsys.storage.locks import WriterLock; "
-        "WriterLock(pathlib.Path(sys.argv[1])); os._exit(9)"
+        "held = WriterLock(pathlib.Path(sys.argv[1])); os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False, cwd="/")
     assert (tmp_path / ".lock").exists()
