@@ -218,7 +218,10 @@ def is_text(kind: pa.DataType) -> bool:
 def _refuse_nulls(values: Any, where: str, first_row: int) -> None:
     if values.null_count:
         row = int(pc.index(values.is_null(), True).as_py())
-        raise InputError(f"{where}, row {first_row + row}: the value is missing (null)")
+        raise InputError(
+            f"{where}, row {first_row + row}: the value is missing (null), as "
+            f"{values.null_count} of {len(values)} are; drop those rows, or fill them in"
+        )
 
 
 def _as_integers(words: pa.DictionaryArray, where: str) -> npt.NDArray[np.int64]:
