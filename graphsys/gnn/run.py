@@ -33,6 +33,8 @@ class GnnRunState:
         num_out: Features of the network's output.
         classes: Names of the classes, where nodes are classified.
         units: Mean and deviation of the labels, where they are numbers.
+        node_type: Whose rows the network computes; "" in runs from before it was said.
+        is_multi: Whether a node may have several classes.
         model_digest: Checksum of the file of a user's own model.
         epoch: Epochs completed.
         batch: Batches of the current epoch completed.
@@ -64,6 +66,8 @@ class GnnRunState:
     num_out: int = 0
     classes: list[Any] = field(default_factory=list)
     units: list[float] = field(default_factory=list)
+    node_type: str = ""
+    is_multi: bool = False
     model_digest: str = ""
     epoch: int = 0
     batch: int = 0

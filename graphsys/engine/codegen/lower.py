@@ -9,6 +9,7 @@ nothing else. What cannot be compiled is refused with file, line and construct.
 import ast
 import builtins
 import math
+import operator
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -230,6 +231,17 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.value, bool | int | float):
             return node
         raise self.refuse(node, f"the value {node.value!r} cannot be compiled")
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        found = self.generic_visit(node)
+        value = _integer_of(found)
+        if value is not None and not -(2**63) <= value < 2**63:
+            raise self.refuse(
+                node,
+                f"{ast.unparse(node)} is beyond the integers of 64 bits that programs have",
+                "write it with a fraction, as 2.0**70",
+            )
+        return found
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         role = self.roles.get(node.id)
@@ -466,6 +478,35 @@ class _Rewriter(ast.NodeTransformer):
             del self.helpers[name]  # what it calls comes before it
             self.helpers[name] = ast.unparse(ast.fix_missing_locations(tree))
         return name
+
+
+_INTEGERS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+}
+
+
+def _integer_of(node: ast.AST) -> int | None:
+    """Return what an expression of integers written out is in Python, without a limit."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            negated = _integer_of(inner)
+            return None if negated is None else -negated
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _INTEGERS:
+            one, other = _integer_of(left), _integer_of(right)
+            if one is None or other is None:
+                return None
+            if isinstance(op, ast.Pow | ast.LShift):
+                if other < 0:
+                    return None
+                other = min(other, 66 - other % 2)  # beyond 64 bits, of the same sign
+            return _INTEGERS[type(op)](one, other)
+    return None
 
 
 def _is_none(node: ast.AST) -> bool:

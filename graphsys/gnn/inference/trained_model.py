@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.budget import require_budget, stated_budget
-from graphsys.core.errors import ConfigError, StoreBusyError, cut_list
+from graphsys.core.errors import ConfigError, StoreBusyError, cut_list, unknown_name
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
@@ -29,6 +29,7 @@ from graphsys.gnn.layerwise_inference import (
 )
 from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.run import GnnRunState, Weights
+from graphsys.gnn.tasks.task import Learned
 from graphsys.gnn.training.memory_watch import explained_whole
 from graphsys.gnn.training.plan import inference_bytes
 from graphsys.storage.reader import GraphReader
@@ -109,7 +110,9 @@ class OpenedRun:
         from graphsys.gnn.training.api import build_context
 
         graph = self.graph.by_ids()  # draws are keyed on ids
-        context = build_context(graph, self.config, self.transfer, is_checking=False)
+        context = build_context(
+            graph, self.config, self.transfer, is_checking=False, learned=self._learned()
+        )
         context = replace(context, budget=self.budget)
         weights = runs.load(self.path, self.state, "best")
         if weights is None:
@@ -236,6 +239,17 @@ class OpenedRun:
             "repeat this when it is done"
         )
 
+    def _learned(self) -> Learned | None:
+        """Return what to take for the labels of another graph than the one trained on."""
+        state = self.state
+        if not (self._is_other and state.node_type):
+            return None
+        if state.node_type not in self.graph.node_types:
+            raise unknown_name("node type", state.node_type, self.graph.node_types)
+        return Learned(
+            node_type=state.node_type, classes=state.classes, is_multi=state.is_multi
+        )
+
     def _open_graph(self) -> GraphReader:
         return open_trained_graph(self.state.graph, self.path)
 
@@ -293,7 +307,7 @@ def require_fitting(
                 f"trained on, and none for those of {where}; expected node types with "
                 "features, or the graph trained on; train a new run"
             )
-    if list(context.task.classes) != state.classes:
+    if list(context.task.classes) != state.classes:  # of a run that does not say its type
         raise ConfigError(
             f"the graph {where} has classes {cut_list(context.task.classes)}, the run "
             f"{run} {cut_list(state.classes)}; expected the same"

@@ -15,7 +15,7 @@ from graphsys.gnn.data.labels import TRAIN, labeled_type, read_splits
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.tasks.output import Output
-from graphsys.gnn.tasks.task import NodeSeeds
+from graphsys.gnn.tasks.task import Learned, NodeSeeds
 from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
@@ -33,6 +33,11 @@ class NodeRegression(NodeSeeds):
         units: Mean of the training nodes, and their standard deviation; 1 if they are all
             the same.
 
+    Args:
+        graph: The graph.
+        config: The settings.
+        learned: What a run learned of another graph, if no numbers of this are to be read.
+
     Raises:
         ConfigError: A column that holds no numbers, no training nodes.
         InvalidGraphError: Nodes of a split have no finite label.
@@ -40,7 +45,13 @@ class NodeRegression(NodeSeeds):
 
     metric = "r2"
 
-    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
+    def __init__(
+        self, graph: GraphReader, config: GnnConfig, learned: Learned | None = None
+    ) -> None:
+        self.num_out, self.classes = 1, list[Any]()
+        if learned is not None:
+            super().__init__(config, learned.node_type, np.empty(0, dtype=np.int64))
+            return
         node_type = labeled_type(graph, config)
         self.values = _read_values(graph, node_type, config)
         self.splits = read_splits(graph, node_type, config)
@@ -55,7 +66,6 @@ class NodeRegression(NodeSeeds):
         super().__init__(config, node_type, self.splits[TRAIN])
         train = self.values[self.splits[TRAIN]].astype(np.float64)
         self.units = (float(train.mean()), float(train.std()) or 1.0)
-        self.num_out, self.classes = 1, list[Any]()
 
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
         """Return the mean square of a batch, in units of the deviation."""
@@ -123,4 +133,4 @@ def _read_values(
     return found.astype(np.float32)
 
 
-TASKS.add(TaskSpec(name="regression", make=NodeRegression))
+TASKS.add(TaskSpec(name="regression", make=NodeRegression, make_learned=NodeRegression))

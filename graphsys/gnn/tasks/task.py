@@ -1,6 +1,7 @@
 """What a network is trained for: seeds of an epoch, the loss of a batch, metrics."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -118,6 +119,32 @@ def epoch_seeds(task: Task, config: GnnConfig, epoch: int) -> Seeds:
     return FirstBatches(seeds, config.epoch_batches) if config.epoch_batches else seeds
 
 
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What a run learned of the labels of the graph that it was trained on.
+
+    Attributes:
+        node_type: Whose labels they were.
+        classes: Names of the classes.
+        is_multi: Whether a node may have several.
+    """
+
+    node_type: str
+    classes: Sequence[Any]
+    is_multi: bool
+
+    def labels(self, num_nodes: int) -> NodeLabels:
+        """Return those of another graph: its nodes have none."""
+        return NodeLabels(
+            node_type=self.node_type,
+            classes=[*self.classes],
+            begins=np.zeros(num_nodes + 1, dtype=np.int64),
+            codes=np.empty(0, dtype=np.int64),
+            splits={TRAIN: np.empty(0, dtype=np.int64)},
+            is_multi=self.is_multi,
+        )
+
+
 class NodeSeeds:
     """Seeds of a task over the training nodes of one type.
 
@@ -129,6 +156,7 @@ class NodeSeeds:
 
     units: Sequence[float] = ()
     relations: Collection[str] = ()
+    is_multi = False
 
     def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
         self.node_type, self._nodes, self._config = node_type, nodes, config
@@ -157,25 +185,37 @@ class NodeClassification(NodeSeeds):
     What is watched on valid is accuracy, of two classes the ROC-AUC, of several classes a
     node the micro F1.
 
+    Args:
+        graph: The graph.
+        config: The settings.
+        learned: What a run learned of the classes of another graph; those of this one are
+            read where there is none.
+
     Raises:
         ConfigError: As :func:`read_labels`.
         InvalidGraphError: Nodes of a split have no label.
     """
 
-    def __init__(self, graph: GraphReader, config: GnnConfig) -> None:
-        self.labels: NodeLabels = read_labels(graph, config)
+    def __init__(
+        self, graph: GraphReader, config: GnnConfig, learned: Learned | None = None
+    ) -> None:
+        self.labels: NodeLabels = (
+            read_labels(graph, config)
+            if learned is None
+            else learned.labels(graph.num_nodes_of(learned.node_type))
+        )
         super().__init__(config, self.labels.node_type, self.labels.require(TRAIN))
         self.classes = self.labels.classes
         self.num_out = len(self.classes)
         self._weights: torch.Tensor | None = None
-        if config.class_weights == "balanced":
+        if config.class_weights == "balanced" and learned is None:
             counts = self.labels.counts(TRAIN)
             self._weights = balanced_weights(
                 counts, len(self._nodes), is_multi=self.labels.is_multi
             )
-        has_two = self.num_out == 2
+        has_two, self.is_multi = self.num_out == 2, self.labels.is_multi
         self.metric = "roc_auc" if has_two else "accuracy"
-        if self.labels.is_multi:
+        if self.is_multi:
             self.metric = "f1_micro"
 
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
@@ -280,6 +320,7 @@ TASKS.add(
     TaskSpec(
         name="node_classification",
         make=NodeClassification,
+        make_learned=NodeClassification,
         has_times=True,
         has_classes=True,
     )

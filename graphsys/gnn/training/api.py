@@ -36,7 +36,7 @@ from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import joined_process_group
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.side_losses import add_side_tasks
-from graphsys.gnn.tasks.task import Task
+from graphsys.gnn.tasks.task import Learned, NodeSeeds, Task
 from graphsys.gnn.training.plan import (
     bytes_beyond,
     checkpoint_bytes,
@@ -175,6 +175,7 @@ def build_context(
     is_checking: bool = True,
     owners: Owners | None = None,
     few_rows: bool = False,
+    learned: Learned | None = None,
 ) -> GnnContext:
     """Return what a training is about, with a network that has its first weights.
 
@@ -186,13 +187,14 @@ def build_context(
         owners: Who reads which nodes' rows; by default who needs them.
         few_rows: Whether to make one learned row of each type alone, which
             :func:`~graphsys.gnn.training.plan.bytes_beyond` takes for all.
+        learned: Of the labels of another graph, if those of this are not to be read.
 
     Raises:
         ConfigError: Settings that do not fit the graph.
         InvalidGraphError: Labels are missing, or features are not finite.
     """
     torch.manual_seed(int(draw_key(config.seed, "decoder")) >> 1)
-    task = make_task(graph, config)
+    task = make_task(graph, config, learned)
     if config.learned_rows == "disk" and task.process_group.world_size > 1:
         raise ConfigError(
             f"learned_rows: got disk with {task.process_group.world_size} processes, "
@@ -402,6 +404,8 @@ def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRun
         num_out=context.task.num_out,
         classes=list(context.task.classes),
         units=list(context.task.units),
+        node_type=context.task.node_type,
+        is_multi=isinstance(context.task, NodeSeeds) and context.task.is_multi,
         model_digest=models.digest_of(config.model),
     )
     if not context.task.process_group.rank:

@@ -34,6 +34,7 @@ def user_function(tmp_path: Path) -> Callable[[str], Any]:
 
 
 LIMIT = 4.5
+LARGE = 2**62
 NAMES = ["a", "b"]
 
 
@@ -201,7 +202,22 @@ def an_assigned_parameter(self, src, edge):  # type: ignore[no-untyped-def]
     return src.value
 
 
+def a_large_power(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value * 2**70  # here
+
+
+def a_large_shift(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value * -(1 << 40 << 40)  # here
+
+
+def a_large_product(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value * (LARGE * 8 + 1)  # here
+
+
 REFUSED = [
+    (a_large_power, "2 ** 70 is beyond the integers of 64 bits that programs have; write"),
+    (a_large_shift, "1 << 40 << 40 is beyond the integers of 64 bits"),
+    (a_large_product, "4611686018427387904 * 8 is beyond the integers of 64 bits"),
     (a_with, "with cannot be compiled"),
     (a_try, "try cannot be compiled"),
     (a_dict, "dict cannot be compiled"),
@@ -467,3 +483,13 @@ def test_messages_are_as_wide_as_what_they_are_made_of(
 def test_a_message_of_its_own_type_is_taken_as_declared() -> None:
     plan = planned(message_type="float32")
     assert plan.phases[0].message_dtypes == (np.dtype(np.float32),)
+
+
+def small_enough(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value * (2**62 - 1 + (1 << 62) - 2.0**70 + (-1) ** 71 + 2**-1)
+
+
+def test_integers_within_64_bits_and_numbers_with_fractions_compile() -> None:
+    lowered = planned(message=small_enough).phases[0].functions["message"]
+    assert lowered is not None
+    assert "2.0 ** 70" in lowered.source

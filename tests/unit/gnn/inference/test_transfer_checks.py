@@ -1,5 +1,6 @@
 """Networks on graphs that have changed since: with new nodes, or with other features."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.storage import Graph, NodeChunk
 from graphsys.storage.ingest.append import append
-from tests.stores import ListSource, edge_chunk
+from graphsys.storage.manifest import checksum_of
+from tests.stores import ListSource, edge_chunk, make_store, pairs_of
 from tests.unit.gnn.conftest import NUM_NODES, Store
 from tests.unit.gnn.training.test_api import config_of
 
@@ -82,10 +84,66 @@ def test_numbers_keep_the_units_of_the_training(groups: Store, tmp_path: Path) -
     assert task.units == pytest.approx([train.mean(), train.std()])
 
 
+def bare(graph: Graph, path: Path) -> Graph:
+    """Return a graph with the nodes, features and edges of another, and no columns."""
+    x = np.concatenate(
+        [graph.features("node", p, "x") for p in range(graph.num_partitions("node"))]
+    )
+    nodes = NodeChunk(ids=graph.node_ids("node").to_numpy(), features={"x": x})
+    edges = edge_chunk(pairs_of(graph).elements())
+    return make_store(path, nodes, edges, is_directed=False).graph
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns"),
+    [
+        ({}, {}),
+        ({"task": "regression"}, {}),
+        ({"class_weights": "balanced"}, {"label": [[v % 3, 3] for v in range(NUM_NODES)]}),
+    ],
+    ids=["classes", "numbers", "several classes"],
+)
+def test_a_graph_needs_no_labels_to_be_predicted(
+    groups: Store, tmp_path: Path, settings: Any, columns: Any
+) -> None:
+    graph = groups(2, columns=columns)
+    gnn.train(graph, config_of(epochs=4, **settings), tmp_path / "run")
+    known = gnn.predict(tmp_path / "run")
+    found = gnn.predict(tmp_path / "run", graph=bare(graph, tmp_path / "bare"))
+    assert found.schema == known.schema
+    wanted, got = (table.sort_by("id")["prediction"] for table in (known, found))
+    if settings == {"task": "regression"}:
+        np.testing.assert_allclose(got, wanted, rtol=1e-4)
+    else:
+        assert got.to_pylist() == wanted.to_pylist()
+
+
+def test_labels_of_another_graph_are_not_looked_at(groups: Store, tmp_path: Path) -> None:
+    graph = groups(1)
+    gnn.train(graph, config_of(model="gcn"), tmp_path / "run")
+    more = grown(graph, tmp_path / "more", label=[7] * 6)
+    found = gnn.predict(tmp_path / "run", NEW.tolist(), graph=more)
+    assert found["prediction"].to_pylist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_runs_that_do_not_say_whose_rows_they_have_look_at_labels(
+    groups: Store, tmp_path: Path
+) -> None:
+    graph = groups(1)
+    gnn.train(graph, config_of(epochs=1), tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    state = json.loads(file.read_text())
+    assert (state.pop("node_type"), state.pop("is_multi")) == ("node", False)
+    del state["checksum"]
+    file.write_text(json.dumps(state | {"checksum": checksum_of(state)}))
+    more = grown(graph, tmp_path / "more", label=[7] * 6)
+    with pytest.raises(ConfigError, match="has classes 0, 1, 2, 7, the run"):
+        gnn.predict(tmp_path / "run", NEW.tolist(), graph=more)
+
+
 @pytest.mark.parametrize(
     ("settings", "changes", "message"),
     [
-        ({}, {"label": [7] * 6}, "has classes 0, 1, 2, 7, the run"),
         ({}, {"x": np.full((6, 8), np.nan, np.float32)}, "of 6 of 54 nodes"),
     ],
 )
