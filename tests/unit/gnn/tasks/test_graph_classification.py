@@ -285,9 +285,9 @@ def test_mutag_is_learned(shared_data: Path, tmp_path: Path) -> None:
         graph = recipes.build(
             "mutag", tmp_path / "g", folder=folder, allow_other_counts=True
         ).graph
-    few = ["epochs=15", "dim=16", "eval_every=5", "dropout=0"]
+    few = ["epochs=40", "dim=16", "eval_every=10", "dropout=0"]
     config = gnn.load_config(preset="mutag-gin", overrides=few)
     report = gnn.train(graph, config, tmp_path / "run")
-    assert report.metrics["best_epoch"] in (5, 10, 15)
+    assert report.metrics["best_epoch"] in (10, 20, 30, 40)
     assert gnn.evaluate(tmp_path / "run")["metrics"]["num_graphs"] in (18, 19)
     assert gnn.evaluate(tmp_path / "run", split="train")["metrics"]["accuracy"] > 0.8
