@@ -180,7 +180,8 @@ def _stray_generations(root: Path, names: list[str]) -> Iterator[tuple[str, str]
         if not is_pinned(root / name):
             ours = ": a killed writer left it, and the next one removes it"
             foreign = ": no writer of ours left it; it stays until you remove it"
-            yield name, _STRAY + (ours if is_claimed(root / name) else foreign)
+            is_ours = is_claimed(root / name) or not any((root / name).iterdir())
+            yield name, _STRAY + (ours if is_ours else foreign)
 
 
 def _names(root: Path) -> list[tuple[int, str]]:

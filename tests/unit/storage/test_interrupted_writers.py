@@ -144,3 +144,18 @@ def write_again(out: Path) -> None:
         pytest.fail(f"after an interruption: {err}")
     assert verify(out).ok
     assert len([it for it in out.iterdir() if it.name.startswith("gen-")]) == 1
+
+
+def test_an_empty_generation_is_what_a_kill_left_and_goes(tmp_path: Path) -> None:
+    """Of a writer that had made the folder, or removed its claim, and came no further."""
+    out = tmp_path / "graph"
+    make_store(out, edge_chunk(OLD)).graph.close()
+    (out / "gen-7").mkdir()
+    (out / "gen-9").mkdir()
+    (out / "gen-9" / "mine.txt").write_text("a user's")
+    told = {it.file: it.what for it in verify(out).problems}
+    assert "a killed writer left it, and the next one removes it" in told["gen-7"]
+    assert "no writer of ours left it" in told["gen-9"]
+    make_store(out, edge_chunk(NEW), overwrite=True).graph.close()
+    assert [it.file for it in verify(out).problems] == ["gen-9"]
+    assert everything(out / "gen-9") == ["mine.txt"]
