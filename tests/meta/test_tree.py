@@ -122,7 +122,6 @@ ALONE = {
         "graphsys.gnn.data.samplers",
         "graphsys.gnn.models.layers.gin",
         "graphsys.gnn.models.layers.pinsage",
-        "graphsys.gnn.tasks.graph_classification",
         "graphsys.partitioners.hash",
         "graphsys.partitioners.metis",
         "graphsys.partitioners.random",
