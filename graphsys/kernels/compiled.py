@@ -10,9 +10,11 @@ import numba
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.sigutils import normalize_signature
 
+from graphsys.kernels.compile_lock import CompileLock
 from graphsys.kernels.kernel_log import compiles_kernel
 from graphsys.kernels.linking import ForKernels, SelfContained
 
@@ -120,7 +122,22 @@ def _with_cache(
             made._cache = _KernelCache(kernel, stamp, suffix)
         except (RuntimeError, OSError):  # no folder that can be written
             _tell_uncached()
+        else:
+            made.compile = _unlocking(made._cache.lock, made.compile)
     return made
+
+
+def _unlocking(lock: CompileLock, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what compiles, and then gives back the lock that a miss of the cache took."""
+
+    def compile_once(*signature: Any) -> Any:
+        with global_compiler_lock:
+            try:
+                return compiled(*signature)
+            finally:
+                lock.release()
+
+    return compile_once
 
 
 class _KernelCache(FunctionCache):  # type: ignore[misc]
@@ -132,6 +149,7 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         super().__init__(kernel)
         self._stamp = stamp
         self._cache_file = self._file(suffix)
+        self.lock = CompileLock(self._cache_path, self._impl.filename_base + suffix)
 
     def _file(self, suffix: str) -> IndexDataCacheFile:
         return IndexDataCacheFile(
@@ -149,18 +167,23 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel compiled before, or None."""
-        found = None
+        """Return the kernel compiled before, or None, and then with the lock."""
+        found = self._load(sig, target_context)
+        if found is None:
+            compiles_kernel()
+            self.lock.acquire()
+            found = self._load(sig, target_context)  # what another process made meanwhile
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
-            found = super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)
         except OSError:
             pass
         except Exception:  # unpickling what is damaged may raise anything
             with contextlib.suppress(OSError):
                 self.flush()
-        if found is None:
-            compiles_kernel()
-        return found
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel for other processes."""
