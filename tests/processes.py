@@ -58,6 +58,29 @@ def rows_of(module: str, *cases: str, **options: Any) -> dict[str, dict[str, Any
     return {row["case"]: row for row in rows}
 
 
+def printed_by_case(
+    request: pytest.FixtureRequest, program: str, **options: Any
+) -> dict[str, list[str]]:
+    """Run a program for all cases of a file that are tested, in one process.
+
+    Args:
+        request: Of a fixture of the file.
+        program: Text of the program. It finds the cases, the parameters ``case``, in
+            ``sys.argv``, and prints each in a line of its own ahead of its lines.
+        options: For :func:`printed_by`.
+    """
+    chosen = [it for it in request.session.items if it.path == request.path]
+    cases = dict.fromkeys(it.callspec.params["case"] for it in chosen)  # type: ignore[attr-defined]
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in printed_by("-c", program, *cases, **options):
+        if line in cases:
+            lines = found.setdefault(line, [])
+        else:
+            lines.append(line)
+    return found
+
+
 def descendants(process: int) -> list[tuple[int, str]]:
     """Return the processes below one, with their command lines.
 

@@ -3,6 +3,7 @@
 ``ptxas``, which comes with Triton, says what each kernel takes.
 """
 
+import functools
 import re
 import subprocess
 import tempfile
@@ -69,6 +70,7 @@ def compile_one(
     )
 
 
+@functools.cache  # several launches have the same code
 def _assemble(name: str, ptx: str) -> str:
     """Assemble as Triton does, with its ptxas and its option; return what ptxas says."""
     from triton.backends.nvidia.compiler import get_ptxas

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.marks import slow_but
-from tests.processes import printed_by
+from tests.processes import printed_by_case
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
 
@@ -12,17 +12,19 @@ import sys
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.training.cuda.offline import compile_step
 
-dim, rows, operator, comparator, loss, reciprocal, *others = sys.argv[1].split(",")
-config = EmbeddingConfig(
-    dim=int(dim), operator=operator, comparator=comparator, loss=loss,
-    reciprocal=reciprocal == "two", regularizer=0.01,
-)
-count, aligned = others or ("64", "aligned")
-for r in compile_step(
-    config, is_bfloat16=rows == "bfloat16", count=int(count),
-    is_aligned=aligned == "aligned",
-):
-    print(r.name, r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes)
+for case in sys.argv[1:]:
+    print(case)
+    dim, rows, operator, comparator, loss, reciprocal, *others = case.split(",")
+    config = EmbeddingConfig(
+        dim=int(dim), operator=operator, comparator=comparator, loss=loss,
+        reciprocal=reciprocal == "two", regularizer=0.01,
+    )
+    count, aligned = others or ("64", "aligned")
+    for r in compile_step(
+        config, is_bfloat16=rows == "bfloat16", count=int(count),
+        is_aligned=aligned == "aligned",
+    ):
+        print(r.name, r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes)
 """
 
 
@@ -34,16 +36,21 @@ CASES = [
 ]
 
 
-def compiled(case: str) -> list[list[str]]:
+Rows = dict[str, list[list[str]]]
+
+
+@pytest.fixture(scope="module")
+def compiled(request: pytest.FixtureRequest) -> Rows:
+    """Return the rows of each case."""
     # a process of its own: compiling without a driver puts another in its place, and the
     # interpreter must be off
-    lines = printed_by("-c", PROGRAM, case, without="TRITON_INTERPRET")
-    return [line.split() for line in lines]
+    found = printed_by_case(request, PROGRAM, without="TRITON_INTERPRET")
+    return {case: [line.split() for line in lines] for case, lines in found.items()}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_kernels_spill_nothing(case: str) -> None:
-    rows = compiled(case)
+def test_kernels_spill_nothing(case: str, compiled: Rows) -> None:
+    rows = compiled[case]
     assert len(rows) >= 6
     for kernel, registers, stack, spilled, shared in rows:
         assert int(spilled) == 0, kernel
@@ -61,6 +68,8 @@ COUNTS = [
 FEW = [f"{CASES[0]},1,shifted", f"{CASES[3]},2147483649,aligned"]
 
 
-@pytest.mark.parametrize("given", slow_but(FEW, COUNTS))
-def test_kernels_compile_for_batches_of_every_size_and_place(given: str) -> None:
-    assert len(compiled(given)) >= 6
+@pytest.mark.parametrize("case", slow_but(FEW, COUNTS))
+def test_kernels_compile_for_batches_of_every_size_and_place(
+    case: str, compiled: Rows
+) -> None:
+    assert len(compiled[case]) >= 6
