@@ -114,7 +114,7 @@ def row_losses(
 
 def penalty(kind: str, x: torch.Tensor, is_complex: bool) -> torch.Tensor:
     """Return the regularizer of every row."""
-    if kind == "l2":
+    if kind in ("l2", "dura"):
         return (x**2).sum(-1)
     if not is_complex:
         return (x.abs() ** 3).sum(-1)
@@ -423,6 +423,12 @@ class Step:
         config, model = self.config, self.model
         kind, is_complex = config.regularizer_kind, model.has_complex
         ends = penalty(kind, src_x, is_complex) + penalty(kind, dst_x, is_complex)
+        if kind == "dura":
+            for side, x in enumerate((src_x, dst_x)):
+                compared = self._apply(table, side, x, relation)
+                compared = compared * self._masks(len(relation))[side]
+                ends = ends + penalty(kind, compared, is_complex)
+            return (ends * weight).sum()
         total = 2 * (ends * weight).sum()
         for r, w in zip(relation, weight, strict=True):
             low, high = model.offsets[r], model.offsets[r + 1]

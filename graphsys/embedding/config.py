@@ -124,8 +124,10 @@ class EmbeddingConfig(ControlConfig):
         0.0, "Strength of the penalty on the rows and operators of a question.",
         minimum=0, group="Loss", aliases=("regulariser",),
     )
-    regularizer_kind: Literal["n3", "l2"] = option(
-        "n3", "The penalty: the sum of cubed moduli, or of squares.",
+    regularizer_kind: Literal["n3", "l2", "dura"] = option(
+        "n3",
+        "The penalty: the sum of cubed moduli, or of squares; dura has the squares of what "
+        "an operator makes of a question's row in place of the operator's.",
         group="Loss", aliases=("regulariser_kind",),
     )
     mode: Mode = option(
@@ -271,6 +273,11 @@ class EmbeddingConfig(ControlConfig):
             raise ConfigError(
                 f"dropout: got {self.dropout} without reciprocal, expected questions that "
                 "are no candidates at once; --set reciprocal=true"
+            )
+        if self.regularizer_kind == "dura" and not self.reciprocal:
+            raise ConfigError(
+                "regularizer_kind: got dura without reciprocal, expected an operator on "
+                "the row of every question; --set reciprocal=true"
             )
         self._check_relation_prediction()
         if self.lr_schedule == "plateau":

@@ -122,6 +122,12 @@ CASES = {
         "no candidates at once; (--set reciprocal=true)",
         f"train embedding g -o e {FEW} --set dropout=0.1 {{0}} --json",
     ),
+    "penalty of compared rows": of_run(
+        "train embedding g -o e --set regularizer_kind=dura",
+        "graphsys/embedding/config.py",
+        "the row of every question; (--set reciprocal=true)",
+        f"train embedding g -o e {FEW} --set regularizer_kind=dura {{0}} --json",
+    ),
     "groups of no plane": of_run(
         "train embedding g -o e --set partition_groups=6",
         "graphsys/embedding/config.py",

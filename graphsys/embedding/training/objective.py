@@ -14,6 +14,7 @@ from graphsys.kernels.cpu.embedding.calls import Objective
 REGULARIZER_CODES: Final = {
     "n3": regularizers.N3,
     "l2": regularizers.SQUARES,
+    "dura": regularizers.DURA,
 }
 
 

@@ -175,6 +175,10 @@ def test_every_preset_loads(name: str) -> None:
         ),
         ({"importance_weights": True, "loss": "ranking"}, "got true with the loss ranking"),
         ({"dropout": 0.1}, "dropout: got 0.1 without reciprocal, expected questions that"),
+        (
+            {"regularizer_kind": "dura"},
+            "regularizer_kind: got dura without reciprocal, expected an operator on the",
+        ),
         ({"operator": "complex"}, "did you mean 'complex_diagonal'"),
         ({"loss": "sofmax"}, "did you mean 'softmax'"),
     ],

@@ -145,11 +145,19 @@ class AllNodesStep(Step):
         for e in edges.order[low:high].tolist():
             r = int(edges.relation[e])
             weight = float(edges.weight[e]) if len(edges.weight) else 1.0
+            code = int(model.codes[r])
             for side in ENDS:
                 if side & self.asked:
                     p = table[side == ASKS_SRC and config.reciprocal]
                     own = p[model.offsets[r] : model.offsets[r + 1]]
                     ends = (src_rows[int(edges.src[e])], dst_rows[int(edges.dst[e])])
+                    if kind == "dura":
+                        given = ends[side == ASKS_SRC][None]
+                        own = 2 * penalty(kind, operate(code, own, given), is_complex)
+                        for x in ends:
+                            own = own + penalty(kind, x, is_complex)
+                        total = total + weight * own.sum() / 2
+                        continue
                     for x in (own, *ends):
                         total = total + weight * penalty(kind, x, is_complex)
         return total
@@ -239,6 +247,18 @@ def test_a_question_of_kvsall_is_regularized_with_an_edge_that_answers_it(
         label_smoothing=smoothing,
         regularizer=0.05,
         weigh_by_answers=weigh_by_answers,
+    )
+    check(AllNodesStep(config, batch, is_weighted=False))
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_dura_penalizes_a_question_one_way(batch: int) -> None:
+    config = settings(
+        mode="kvsall",
+        operator="complex_diagonal",
+        reciprocal=True,
+        regularizer=0.05,
+        regularizer_kind="dura",
     )
     check(AllNodesStep(config, batch, is_weighted=False))
 

@@ -264,6 +264,22 @@ def test_step_on_one_partition_sums_the_gradients_of_both_sides(
     check(Step(config, is_shared=True))
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+@pytest.mark.parametrize("operator", ["complex_diagonal", "linear", "translation"])
+def test_dura_penalizes_questions_as_they_are_compared(
+    operator: Any, dropout: float
+) -> None:
+    config = settings(
+        operator=operator,
+        reciprocal=True,
+        num_uniform_negatives=3,
+        regularizer=0.1,
+        regularizer_kind="dura",
+        dropout=dropout,
+    )
+    check(Step(config))
+
+
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_relations_with_different_operators_share_a_chunk(is_shared: bool) -> None:
     config = settings(

@@ -1,4 +1,9 @@
-"""Gradients of the regularizers, N3 (sum of cubed moduli) and L2 (sum of squares); dropout.
+"""Gradients of the regularizers, N3 (cubed moduli), L2 (squares) and DURA; dropout.
+
+DURA has the squares of both ends and, in place of the operator's, those of what it makes of
+a question's row (Zhang, Cai, Wang, "Duality-induced regularizer for tensor factorization
+based knowledge graph completion", NeurIPS 2020). Both questions of an edge (h, r, t), with
+the operators R and S, add up to its sum |h|^2 + |h R|^2 + |t|^2 + |t S|^2.
 
 Dropout leaves numbers of questions' rows out at random and scales up those that stay
 (Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout", JMLR 2014), so that
@@ -25,9 +30,11 @@ from graphsys.kernels.cpu.hashing import mix64
 Ints = npt.NDArray[np.int64]
 N3: Final = 0
 SQUARES: Final = 1
+DURA: Final = 2
 
 _DRAWS: Final = np.float32(1 << 16)
 _ZERO: Final = np.float32(0.0)
+_HALF: Final = np.float32(0.5)
 _ONE: Final = np.float32(1.0)
 _TWO: Final = np.float32(2.0)
 
@@ -98,7 +105,7 @@ def regularize(
     forward: Floats,
     backward: Floats,
 ) -> None:
-    """Add the gradients for both ends and the operator, once for every query.
+    """Add the gradients for both ends and, but for DURA, the operator, for every query.
 
     Args:
         kind: Which regularizer.
@@ -112,9 +119,13 @@ def regularize(
     """
     relations, weights = chunk.relations, chunk.weights
     of_rows = _TWO * coefficient if asked == ASKS_BOTH else coefficient
+    if kind == DURA:
+        of_rows *= _HALF
     is_complex = operators.has_complex
     _regularize_rows(kind, chunk.src_x, weights, n, of_rows, is_complex, chunk.src_g)
     _regularize_rows(kind, chunk.dst_x, weights, n, of_rows, is_complex, chunk.dst_g)
+    if kind == DURA:
+        return
     share = coefficient if operators.is_reciprocal else of_rows
     if not operators.is_reciprocal or asked & ASKS_DST:
         _regularize_operators(
@@ -131,6 +142,24 @@ def regularize(
             coefficient,
             backward,
         )
+
+
+@uncounted_jit
+def regularize_queries(
+    kind: int, coefficient: np.float32, moved: Floats, weights: Floats, gradients: Floats
+) -> None:
+    """Add the gradients at questions' rows as they are compared: DURA's other half.
+
+    Args:
+        kind: Which regularizer; of others nothing is added.
+        coefficient: Of it.
+        moved: The rows, behind their operators and dropout.
+        weights: Weights of the questions.
+        gradients: Receive the gradients.
+    """
+    if kind == DURA and coefficient > _ZERO:
+        for i in range(moved.shape[0]):
+            add_scaled(gradients[i], moved[i], _TWO * coefficient * weights[i])
 
 
 @lean_fused_jit

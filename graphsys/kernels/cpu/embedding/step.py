@@ -38,6 +38,8 @@ from graphsys.kernels.cpu.embedding.calls import (
 )
 from graphsys.kernels.cpu.embedding.candidate_weights import counting_of
 from graphsys.kernels.cpu.embedding.chunk import (
+    ASKS_DST,
+    ASKS_SRC,
     Chunk,
     Edges,
     allocate_chunk,
@@ -52,7 +54,11 @@ from graphsys.kernels.cpu.embedding.prefetch import (
     chunks_of,
     load_chunk,
 )
-from graphsys.kernels.cpu.embedding.regularizers import drop, regularize
+from graphsys.kernels.cpu.embedding.regularizers import (
+    drop,
+    regularize,
+    regularize_queries,
+)
 from graphsys.kernels.cpu.embedding.relation_prediction import (
     allocate_relations,
     predict_relations,
@@ -149,6 +155,7 @@ def _train_reciprocal(
     n: int,
     num_src: int,
     num_dst: int,
+    asked: int,
     key: np.uint64,
     forward: Floats,
     backward: Floats,
@@ -157,6 +164,7 @@ def _train_reciprocal(
     use_batch = settings.use_batch and not has_all
     relations, weights, query_g = chunk.relations[:n], chunk.weights[:n], chunk.query_g[:n]
     moved, moved_g = chunk.moved[:n], chunk.moved_g[:n]
+    kind, strength = settings.regularizer_kind, settings.regularizer
     codes, offsets, calls = operators.codes, operators.offsets, settings.objective.calls
     call_operate(
         calls.operate,
@@ -184,6 +192,8 @@ def _train_reciprocal(
         query_g,
         chunk.dst_g[:num_dst],
     )
+    if asked & ASKS_DST:
+        regularize_queries(kind, strength, moved, weights, query_g)
     if settings.dropout > _ZERO:
         drop(query_g, settings.dropout, key)
     call_operate_back(
@@ -220,6 +230,8 @@ def _train_reciprocal(
     )
     for i in range(n):
         add_scaled(chunk.src_g[i], moved_g[i], _ONE)
+    if asked & ASKS_SRC:
+        regularize_queries(kind, strength, moved, weights, query_g)
     if settings.dropout > _ZERO:
         drop(query_g, settings.dropout, ~key)
     call_operate_back(
@@ -470,6 +482,7 @@ def train_batches(
                     n,
                     ks,
                     kd,
+                    asked,
                     mix64(settings.key ^ mix64(np.uint64(mine[turn]))),
                     forward,
                     backward,
