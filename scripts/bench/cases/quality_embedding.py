@@ -6,7 +6,8 @@
 A cell is a preset, trained and evaluated on test once. With --save each cell is written as
 soon as it is done to results/embedding_quality_<hardware>_<yyyymm>.json, and cells that are
 there with the same settings are not run again unless --again: a stopped table goes on where
-it was. A preset that was tuned, on the split valid, says so in its file.
+it was. --table prints the newest row of every cell, whichever machine measured it. A preset
+that was tuned, on the split valid, says so in its file.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from bench import output
 from bench.__main__ import describe_run
 from bench.load import LoadMeter
 from bench.quality.cells import CELLS, Cell
-from bench.quality.table import markdown
+from bench.quality.table import markdown, saved_rows
 from bench.quality.tasks import TASKS
 from bench.quality.walk_pairs import pair_graph
 from bench.staleness import fresh
@@ -130,7 +131,7 @@ def main(arguments: list[str]) -> int:
         path = output.result_path("embedding_quality", machine["hardware"])
         rows = json.loads(path.read_text())["rows"] if path.exists() else []
         if options.table:
-            print(markdown(rows))
+            print(markdown(saved_rows()))
             return 0
         for preset in options.cells or CELLS:
             cell = CELLS[preset]

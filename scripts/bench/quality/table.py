@@ -1,12 +1,23 @@
 """The quality table as Markdown, as it stands in graphsys/embedding/README.md."""
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from bench.output import RESULTS, ROOT
 from bench.quality.cells import CELLS
 
 _HEAD = ("preset", "partitions", "dim", "epochs", "CPU s", "metric", "valid", "test")
 _RANKS = ("hits@1", "hits@10")
+
+
+def saved_rows(folder: Path = RESULTS) -> list[dict[str, Any]]:
+    """Return the newest row of every cell, whichever machine measured it."""
+    files = sorted(folder.glob("embedding_quality_*.json"))
+    rows = [row for file in files for row in json.loads(file.read_text())["rows"]]
+    rows.sort(key=lambda row: str(row["date"]))
+    return list({(row["preset"], row["partitions"]): row for row in rows}.values())
 
 
 def markdown(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -23,8 +34,19 @@ def markdown(rows: Iterable[Mapping[str, Any]]) -> str:
     ]
     lines += ["| " + " | ".join(cells) + " |" for row in known for cells in _cells(row)]
     presets = dict.fromkeys(row["preset"] for row in known)
-    gaps = [f"- `{name}`: {CELLS[name].gap}" for name in presets if CELLS[name].gap]
+    gaps = [
+        f"- `{name}`{_search(name)}: {CELLS[name].gap}"
+        for name in presets
+        if CELLS[name].gap
+    ]
     return "\n".join([*lines, *([""] if gaps else []), *gaps])
+
+
+def _search(name: str) -> str:
+    """Return a link to the search of a preset's settings, where there is one."""
+    file = f"searches/{name}.toml"
+    exists = (ROOT / "scripts" / "bench" / file).exists()
+    return f" ([search](../{file}))" if exists else ""
 
 
 def _cells(row: Mapping[str, Any]) -> Iterable[list[str]]:

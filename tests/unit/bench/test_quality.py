@@ -45,10 +45,41 @@ def test_pairs_are_near_on_walks_of_their_relation(bench: Any, tmp_path: Path) -
 
 def test_the_page_shows_what_is_saved(bench: Any) -> None:
     table = bench("bench.quality.table")
-    (path,) = (ROOT / "scripts/bench/results").glob("embedding_quality_*.json")
-    rows = json.loads(path.read_text())["rows"]
+    rows = table.saved_rows()
     page = (ROOT / "scripts/bench/pages/embedding.md").read_text()
     assert table.markdown(rows) in page
+
+
+def test_ranks_below_what_is_published_have_a_search_that_explains_them(
+    bench: Any,
+) -> None:
+    cells = bench("bench.quality.cells").CELLS
+    rows = bench("bench.quality.table").saved_rows()
+    page = (ROOT / "scripts/bench/pages/embedding.md").read_text()
+    below = {
+        row["preset"]
+        for row in rows
+        if row["test"].get("mrr", 1) < 0.98 * cells[row["preset"]].published.get("mrr", 0)
+    }
+    links = {name: f"- `{name}` ([search](../searches/{name}.toml)): " for name in below}
+    assert [name for name, link in links.items() if link not in page] == []
+
+
+def test_of_two_machines_the_newest_row_of_a_cell_counts(
+    bench: Any, tmp_path: Path
+) -> None:
+    def save(hardware: str, *rows: tuple[str, str]) -> None:
+        told = [{"preset": name, "partitions": 1, "date": date} for name, date in rows]
+        path = tmp_path / f"embedding_quality_{hardware}_202611.json"
+        path.write_text(json.dumps({"rows": told}))
+
+    save("a-2c", ("umls-complex", "2026-11-28"), ("codex-s-rescal", "2026-11-30"))
+    save("b-2c", ("umls-complex", "2026-11-29"), ("codex-s-rescal", "2026-11-29"))
+    found = bench("bench.quality.table").saved_rows(tmp_path)
+    assert {row["preset"]: row["date"] for row in found} == {
+        "umls-complex": "2026-11-29",
+        "codex-s-rescal": "2026-11-30",
+    }
 
 
 def test_a_table_has_a_line_per_metric(bench: Any) -> None:
