@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.compiling import CompileWatch
 from graphsys.core.events import span
 from graphsys.core.progress import Progress
 from graphsys.training.callbacks import Callback, Step, Training
@@ -51,7 +52,11 @@ class TrainingLoop(Training, ABC):
         if self.state.is_complete and self.is_over:
             return
         self.state.is_complete = False  # a callback had stopped it
-        with explained_full_disk(self.path), self.running():
+        with (
+            explained_full_disk(self.path),
+            self.running(),
+            CompileWatch() as compiling,
+        ):
             self._saved_s = time.monotonic()
             self._call("on_train_start")
             self.close_interrupted_epoch()
@@ -62,6 +67,7 @@ class TrainingLoop(Training, ABC):
                     self.close_epoch()
                 if self._is_due() and not (self.is_saved or self.is_over):
                     self.checkpoint()
+            self.state.metrics["compile_seconds"] = compiling.seconds
             self.finish()
             self._call("on_train_end")
         progress.close()
