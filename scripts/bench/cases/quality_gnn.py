@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
         folder = options.runs or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         machine = describe_run(describe_machine(Path(name)), [])
-        machine["command"] = command
+        machine["command"] = output.stamp(command)["command"]
         path = output.result_path("gnn_quality", machine["hardware"])
         before = json.loads(path.read_text()) if path.exists() else {"rows": []}
         rows = before["rows"]
