@@ -72,3 +72,20 @@ def fraction(key: Any, draw: Any) -> Any:
     """Return a random number in (0, 1)."""
     word = mix64(key + np.uint64(draw) * _GOLDEN)
     return (np.float64(word >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+@lean_inline_jit
+def has_neighbor(offsets: Any, table: Any, wide: Any, node: Any, other: Any) -> Any:
+    """Whether a node's row, which is sorted, has another node."""
+    part = find_partition(offsets, node)
+    local = node - offsets[part]
+    low = element(table, wide, part, INDPTR, local)
+    high = element(table, wide, part, INDPTR, local + 1)
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if element(table, wide, part, INDICES, middle) < other:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and element(table, wide, part, INDICES, low) == other

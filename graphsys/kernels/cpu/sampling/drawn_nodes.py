@@ -11,11 +11,8 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.rows.row_table import (
-    INDICES,
-    INDPTR,
     below,
-    element,
-    find_partition,
+    has_neighbor,
 )
 from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
 
@@ -72,25 +69,6 @@ def _draw(size: Any, threshold: Any, other: Any, word: Any) -> Any:
     return place
 
 
-@lean_inline_jit
-def _has_neighbor(offsets: Any, table: Any, wide: Any, node: Any, wanted: Any) -> Any:
-    """Whether a node's row, which is sorted, holds ``wanted``."""
-    part = find_partition(offsets, node)
-    local = node - offsets[part]
-    low = element(table, wide, part, INDPTR, local)
-    high = element(table, wide, part, INDPTR, local + 1)
-    while low < high:
-        middle = (low + high) // 2
-        found = element(table, wide, part, INDICES, middle)
-        if found == wanted:
-            return True
-        if found < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return False
-
-
 @lean_jit
 def draw_nodes(
     offsets: Ints,
@@ -129,7 +107,7 @@ def draw_nodes(
                 out[j, q] = chosen
                 if not is_excluding:
                     break
-                if not _has_neighbor(offsets, table, wide, seeds[j], chosen):
+                if not has_neighbor(offsets, table, wide, seeds[j], chosen):
                     break
 
 
@@ -176,5 +154,5 @@ def draw_alike(
                     continue
                 if not is_excluding:
                     break
-                if not _has_neighbor(offsets, table, wide, seeds[j], chosen):
+                if not has_neighbor(offsets, table, wide, seeds[j], chosen):
                     break

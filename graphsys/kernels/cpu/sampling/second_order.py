@@ -19,6 +19,7 @@ from graphsys.kernels.cpu.rows.row_table import (
     element,
     find_partition,
     fraction,
+    has_neighbor,
 )
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -104,23 +105,6 @@ def _bias(
     """Return the weight of a step to ``node``."""
     if node == last:
         return back
-    if is_within and _has_neighbor(offsets, table, wide, last, node):
+    if is_within and has_neighbor(offsets, table, wide, last, node):
         return 1.0
     return out
-
-
-@lean_inline_jit
-def _has_neighbor(offsets: Any, table: Any, wide: Any, node: Any, other: Any) -> Any:
-    """Whether a node's row has another node, by bisection."""
-    part = find_partition(offsets, node)
-    local = node - offsets[part]
-    low = element(table, wide, part, INDPTR, local)
-    high = element(table, wide, part, INDPTR, local + 1)
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if element(table, wide, part, INDICES, middle) < other:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and element(table, wide, part, INDICES, low) == other

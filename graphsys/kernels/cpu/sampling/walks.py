@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.loops import claimed_range
+from graphsys.kernels.cpu.searching import lower_bound
 from graphsys.kernels.jit import inline_jit, jit
 
 _BLOCK = 64
@@ -47,15 +48,9 @@ def _propose(cumulative: Any, begin: Any, end: Any, draw: Any) -> Any:
 
 @inline_jit
 def _has_neighbor(indptr: Any, indices: Any, node: Any, other: Any) -> Any:
-    low, high = np.int64(indptr[node]), np.int64(indptr[node + 1])
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if indices[middle] < other:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and indices[low] == other
+    end = np.int64(indptr[node + 1])
+    place = lower_bound(indices, indptr[node], end, other)
+    return place < end and indices[place] == other
 
 
 @jit
