@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, UnknownNameError
 from graphsys.core.types import number_dtype
+from graphsys.graph.csr import read_only
 from graphsys.storage.ids.mapped_gather import taken
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.reader import GraphReader
@@ -162,7 +163,7 @@ class NodeNumbers:
         spans = zip(self.bases[:-1].tolist(), self.bases[1:].tolist(), strict=True)
         for place, (low, high) in zip(places, spans, strict=True):
             rank[low:high] = np.arange(low, high) if place is None else place + low
-        return rank
+        return read_only(rank)
 
     @cached_property
     def by_rank(self) -> npt.NDArray[Any] | None:
@@ -171,7 +172,7 @@ class NodeNumbers:
             return None
         numbers = np.empty_like(self.rank)
         numbers[self.rank] = np.arange(self.num_nodes, dtype=self.rank.dtype)
-        return numbers
+        return read_only(numbers)
 
     @cached_property
     def _all_ids(self) -> pa.ChunkedArray:

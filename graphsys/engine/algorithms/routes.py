@@ -25,12 +25,13 @@ from graphsys.engine.edge_weights import refuse_negative
 from graphsys.engine.needs import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.algorithms.detours import SearchState, find_detour
 from graphsys.kernels.cpu.algorithms.path_heap import UNSEEN, PathHeap
 
 Path = tuple[int, ...]
 _ENDS = Example(parameters={"source": 0, "target": 1})
-_NONE = np.empty(0, dtype=np.float64)
+_NONE = read_only(np.empty(0, dtype=np.float64))  # as columns of rows are
 
 
 def _path_needs(facts: Facts) -> Need:

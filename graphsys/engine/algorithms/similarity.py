@@ -390,7 +390,7 @@ class PairSearch:
                 self.rows.indices[:0] if rank is None else rank,
                 low,
                 high,
-                threshold,
+                float(threshold),
                 keep,
                 self._is_chosen,
                 sums,

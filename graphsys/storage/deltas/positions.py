@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.graph.csr import Csr
+from graphsys.graph.csr import Csr, read_only
 from graphsys.kernels.cpu.rows import splice as kernels
 from graphsys.storage.views import EdgeBucket
 
@@ -107,10 +107,10 @@ def _inserted(
     kernels.insertion_places(
         low.astype(np.int64),
         high.astype(np.int64),
-        known,
-        nothing if relations is None or relation is None else relations,
-        neighbor,
-        nothing if relation is None else relation,
+        read_only(known),
+        read_only(nothing if relations is None or relation is None else relations),
+        read_only(neighbor),
+        read_only(nothing if relation is None else relation),
         places,
     )
     return places

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import StorageFullError
 from graphsys.core.threads import run_parallel
+from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.rows import splice as kernels
 
 _IN_MEMORY = 1 << 20
@@ -141,6 +142,7 @@ def spliced(
     Returns:
         ``[E - R + D]``.
     """
+    base, values = read_only(base), read_only(values)
     begins = range(0, max(len(base), 1), _PIECE)
     drops = np.searchsorted(dropped, begins)
     firsts = [*np.searchsorted(places, begins).tolist(), len(places)]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import number_dtype
+from graphsys.graph.csr import read_only
 from graphsys.graph.sort import stable_argsort
 from graphsys.kernels.cpu.rows import ingest as kernels
 from graphsys.storage.scratch import Scratch, Segments
@@ -226,7 +227,7 @@ class RowSorter:
             columns.get("relation", np.empty(0, dtype=np.uint16)),
             self._bits,
             self._relation_bits,
-            self.plan.bounds,
+            read_only(self.plan.bounds),
             self._lookup,
             self._shift,
             starts,

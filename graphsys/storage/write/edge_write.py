@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from graphsys.core.memory import release_free_memory
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType, number_dtype
+from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.rows import ingest as kernels
 from graphsys.storage import manifest as names
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry
@@ -237,7 +238,7 @@ class EdgeTypeWriter:
         if len(offsets) > 2:
             starts = np.zeros(len(offsets), dtype=np.int64)
             order = self._scratch.array(rows.length, number_dtype(rows.length))
-            kernels.group_edges(rows.neighbor, offsets, starts, order)
+            kernels.group_edges(rows.neighbor, read_only(offsets), starts, order)
         self.counts[split][part] = np.diff(starts)
         is_indexed = split == self.indexed_split
         buckets = [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import StorageFullError
+from graphsys.kernels.cpu.rows import splice as kernels
 from graphsys.storage.deltas import splice
 from graphsys.storage.deltas.splice import MergedSpace, spliced
 
@@ -114,3 +115,14 @@ def test_a_file_is_closed_with_the_array_in_it(tmp_path: Path) -> None:
     assert num_open() <= before + len(found)
     found.clear()
     assert num_open() == before
+
+
+def test_mapped_arrays_and_others_are_merged_by_one_machine_code(tmp_path: Path) -> None:
+    base, values = np.arange(9, dtype=np.int16), np.array([7], dtype=np.int16)
+    mapped, nowhere = base.copy(), np.empty(0, dtype=np.int64)
+    mapped.flags.writeable = False  # as mapped files are
+    for given, put in ((base, values), (mapped, values), (mapped, mapped[:1])):
+        spliced(given, nowhere, np.array([3]), put, MergedSpace(tmp_path))
+    kernel: Any = kernels.splice
+    of_int16 = [it for it in kernel.signatures if it[0].dtype.name == "int16"]
+    assert len(of_int16) == 1
