@@ -10,6 +10,19 @@ import numpy.typing as npt
 from graphsys.core.compiling import PARSER
 
 Number = TypeVar("Number", bound=np.generic)
+CACHE_LINE = 64
+"""Bytes."""
+
+
+def aligned_empty(length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return what ``np.empty`` does, with its first byte where a cache line begins.
+
+    ``np.empty`` begins large arrays 16 bytes into one.
+    """
+    num_bytes = length * np.dtype(dtype).itemsize
+    room = np.empty(num_bytes + CACHE_LINE, dtype=np.uint8)
+    begin = -room.ctypes.data % CACHE_LINE
+    return room[begin : begin + num_bytes].view(dtype)
 
 
 def load_array(file: Path, mapped: Literal["r", "c"] | None = "r") -> npt.NDArray[Any]:

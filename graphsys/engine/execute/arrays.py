@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import aligned_empty
 from graphsys.core.errors import ConfigError
 from graphsys.engine.codegen.lowered import NODE_COLUMNS
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
@@ -49,8 +50,11 @@ class RunArrays:
         }
 
     def _room(self, length: int, dtype: Any, num_components: int = 0) -> Array:
-        """Make an array that is written before it is read: zeros would cost a pass."""
-        make = np.empty if self._allocate is np.zeros else self._allocate
+        """Make an array that is written before it is read: zeros would cost a pass.
+
+        Vectors begin where a cache line does: those of 64 bytes lie in one each, not two.
+        """
+        make = aligned_empty if self._allocate is np.zeros else self._allocate
         if not num_components:
             return make(length, dtype)
         return make(length * num_components, dtype).reshape(length, num_components)

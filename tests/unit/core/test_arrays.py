@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.core.arrays import distinct, load_array, npy_pieces
+from graphsys.core.arrays import aligned_empty, distinct, load_array, npy_pieces
 
 KINDS = ("int8", "uint32", "int64", "uint64", "float32", "bool")
 
@@ -100,3 +100,13 @@ def test_npy_pieces_are_a_file_that_numpy_reads(
     assert found.dtype == array.dtype
     assert found.shape == array.shape
     assert found.tolist() == array.tolist()
+
+
+@pytest.mark.parametrize("length", [0, 1, 1000, 1 << 20])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_arrays_begin_where_a_cache_line_does(length: int, dtype: str) -> None:
+    found = aligned_empty(length, dtype)
+    assert (found.shape, found.dtype) == ((length,), np.dtype(dtype))
+    assert not length or found.ctypes.data % 64 == 0
+    found[:] = 1
+    assert found.sum() == length
