@@ -13,6 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +50,7 @@ from graphsys.cli.mining import by_options
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice, LogProgress
 from graphsys.core.errors import (
+    ConfigError,
     GraphsysError,
     told_with_place,
     user_place,
@@ -188,6 +190,12 @@ def perform(arguments: Sequence[str]) -> tuple[int, str | None]:
 
 
 def _run(arguments: list[str]) -> tuple[int, str | None]:
+    for option, value in pairwise(arguments):
+        if option in ("-o", "--out") and not value:  # which would be the current folder
+            raise ConfigError(
+                f"{option}: got an empty name, expected one to write to, as of a variable "
+                "that is set"
+            )
     command = typer.main.get_command(app)
     try:
         code = command.main(arguments, prog_name="graphsys", standalone_mode=False)
