@@ -114,9 +114,8 @@ class EmbeddingRunState:
 
 def read_state(path: Path) -> EmbeddingRunState:
     """Read ``run.json``; see :func:`graphsys.training.checkpoint.read_state`."""
-    return checkpoint.read_state(
-        path, EmbeddingRunState, "embedding run", "graphsys train embedding"
-    )
+    either = "graphsys train embedding` or `graphsys train gnn"  # verbs take both runs
+    return checkpoint.read_state(path, EmbeddingRunState, "run", either)
 
 
 def read_config(path: Path) -> EmbeddingConfig:
