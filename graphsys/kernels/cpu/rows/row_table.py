@@ -45,6 +45,15 @@ def element(table: Any, wide: Any, part: Any, column: Any, k: Any) -> Any:
 
 
 @lean_inline_jit
+def find_row(offsets: Any, table: Any, wide: Any, node: Any) -> Any:
+    """Return a node's partition, and where in it the row begins and ends."""
+    part = find_partition(offsets, node)
+    local = node - offsets[part]
+    begin = element(table, wide, part, INDPTR, local)
+    return part, begin, element(table, wide, part, INDPTR, local + 1)
+
+
+@lean_inline_jit
 def ask_row(offsets: Any, table: Any, wide: Any, node: Any) -> None:
     """Ask for the place that says where a node's row begins, which is read soon."""
     part = find_partition(offsets, node)
@@ -77,11 +86,8 @@ def fraction(key: Any, draw: Any) -> Any:
 @lean_inline_jit
 def has_neighbor(offsets: Any, table: Any, wide: Any, node: Any, other: Any) -> Any:
     """Whether a node's row, which is sorted, has another node."""
-    part = find_partition(offsets, node)
-    local = node - offsets[part]
-    low = element(table, wide, part, INDPTR, local)
-    high = element(table, wide, part, INDPTR, local + 1)
-    end = high
+    part, low, end = find_row(offsets, table, wide, node)
+    high = end
     while low < high:
         middle = (low + high) // 2
         if element(table, wide, part, INDICES, middle) < other:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.rows.row_table import INDICES, INDPTR, element, find_partition
+from graphsys.kernels.cpu.rows.row_table import INDICES, element, find_row
 from graphsys.kernels.jit import lean_jit
 
 Ints = npt.NDArray[np.int64]
@@ -73,10 +73,8 @@ def pick_shared_entries(
     room = min(len(entries), len(neighbors))
     for j in range(low, high):
         node = nodes[j]
-        part = find_partition(offsets, node)
-        local = node - offsets[part]
-        begin = element(table, wide, part, INDPTR, local)
-        degree = element(table, wide, part, INDPTR, local + 1) - begin
+        part, begin, stop = find_row(offsets, table, wide, node)
+        degree = stop - begin
         is_drawn = fanout >= 0 and degree > fanout
         chance = np.float64(fanout) / np.float64(degree) if is_drawn else 1.0
         for p in range(begin, begin + degree):

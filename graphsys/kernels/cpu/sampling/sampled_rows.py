@@ -22,11 +22,10 @@ from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.pointers import address, load_int64, load_uint32, prefetch
 from graphsys.kernels.cpu.rows.row_table import (
     INDICES,
-    INDPTR,
     ask_row,
     below,
-    element,
     find_partition,
+    find_row,
     fraction,
     weight_of,
 )
@@ -78,10 +77,8 @@ def count_sampled(
         node = nodes[j]
         if node < 0 or node >= offsets[-1]:
             return OUT_OF_RANGE
-        part = find_partition(offsets, node)
-        local = node - offsets[part]
-        begin = element(table, wide, part, INDPTR, local)
-        degree = element(table, wide, part, INDPTR, local + 1) - begin
+        _, begin, stop = find_row(offsets, table, wide, node)
+        degree = stop - begin
         if fanout >= 0 and (degree > fanout or (is_replacing and degree > 0)):
             degree = fanout
         end += degree
@@ -315,10 +312,8 @@ def pick_entries(
         if j + _AHEAD < high:
             ask_row(offsets, table, wide, nodes[j + _AHEAD])
         node = nodes[j]
-        part = find_partition(offsets, node)
-        local = node - offsets[part]
-        begin = element(table, wide, part, INDPTR, local)
-        degree = element(table, wide, part, INDPTR, local + 1) - begin
+        part, begin, stop = find_row(offsets, table, wide, node)
+        degree = stop - begin
         count = degree
         is_drawn = degree > 0 and fanout >= 0
         is_drawn = is_drawn and (is_replacing or is_weighted or degree > fanout)

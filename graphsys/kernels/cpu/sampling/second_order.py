@@ -14,10 +14,9 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.rows.row_table import (
     INDICES,
-    INDPTR,
     below,
     element,
-    find_partition,
+    find_row,
     fraction,
     has_neighbor,
 )
@@ -61,10 +60,7 @@ def step_nodes_second_order(
         following[k] = -1
         if nodes[k] < 0:
             continue
-        part = find_partition(offsets, nodes[k])
-        local = nodes[k] - offsets[part]
-        begin = element(table, wide, part, INDPTR, local)
-        end = element(table, wide, part, INDPTR, local + 1)
+        part, begin, end = find_row(offsets, table, wide, nodes[k])
         if begin == end:
             continue
         own = mix64(key + np.uint64(k) * _GOLDEN)

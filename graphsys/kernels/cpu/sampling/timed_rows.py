@@ -25,11 +25,10 @@ from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.pointers import load_int64
 from graphsys.kernels.cpu.rows.row_table import (
     INDICES,
-    INDPTR,
     TIME,
     below,
     element,
-    find_partition,
+    find_row,
     fraction,
     weight_of,
 )
@@ -194,10 +193,8 @@ def pick_entries_before(
     end = indptr[row]
     for j in range(low, high):
         node = nodes[j]
-        part = find_partition(offsets, node)
-        local = node - offsets[part]
-        begin = element(table, wide, part, INDPTR, local)
-        degree = element(table, wide, part, INDPTR, local + 1) - begin
+        part, begin, stop = find_row(offsets, table, wide, node)
+        degree = stop - begin
         time = times[groups[j]]
         own = mix64(key ^ mix64(np.uint64(node) ^ (np.uint64(groups[j]) << np.uint64(40))))
         if fanout < 0:

@@ -18,10 +18,9 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.rows.row_table import (
     INDICES,
-    INDPTR,
     ask_row,
     element,
-    find_partition,
+    find_row,
 )
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -35,10 +34,7 @@ _SCALE = 4294967296.0
 @lean_inline_jit
 def _step(offsets: Any, table: Any, wide: Any, node: Any, word: Any) -> Any:
     """Return a neighbor of a node, by the upper half of a random word, or -1."""
-    part = find_partition(offsets, node)
-    local = node - offsets[part]
-    begin = element(table, wide, part, INDPTR, local)
-    end = element(table, wide, part, INDPTR, local + 1)
+    part, begin, end = find_row(offsets, table, wide, node)
     if begin == end:
         return np.int64(-1)
     high = (word >> np.uint64(32)) * np.uint64(end - begin)
