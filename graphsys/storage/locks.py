@@ -26,7 +26,7 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOCK_NAME
-        self._fd = -1
+        self._fd, self._holder = -1, os.getpid()
         try:
             self._take()
         except KeyboardInterrupt:
@@ -61,7 +61,13 @@ class WriterLock:
 
     def __del__(self) -> None:
         """Give back what was interrupted before anybody had it."""
-        self.release()
+        if self.is_own:
+            self.release()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process took it, and is no fork of the one that did."""
+        return os.getpid() == self._holder
 
     def release(self) -> None:
         """Give the lock back and remove its file; a second call does nothing."""

@@ -138,8 +138,9 @@ class Transaction:
         self._end()
 
     def __del__(self) -> None:
-        """End what was interrupted before its ``with`` block had begun."""
-        self._end()
+        """End what was interrupted before its ``with`` block; of a fork's copy nothing."""
+        if self._lock is not None and self._lock.is_own:
+            self._end()
 
     def file(self, path: str) -> Path:
         """Return where a file is that was added, to be mapped."""

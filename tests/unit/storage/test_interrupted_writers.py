@@ -27,8 +27,9 @@ OLD, NEW = [(1, 2)], [(3, 4), (5, 6)]
 class Interrupter:
     """Raises KeyboardInterrupt at the n-th line that writers of stores run.
 
-    Python raises it between any two of its instructions; lines, and the returns of
-    functions, are those at which what is there on disk can differ.
+    Python raises it between any two of its instructions; lines are those at which what is
+    there on disk can differ. Returns are no lines: a trace that raises there keeps what the
+    function made, where a signal lets it go.
     """
 
     def __init__(self, at: int) -> None:
@@ -38,7 +39,7 @@ class Interrupter:
         code = frame.f_code
         if code.co_filename not in WATCHED or code.co_qualname.startswith(READERS):
             return None
-        if event in ("line", "return"):
+        if event == "line":
             self.seen += 1
             if self.seen == self.at and not is_finalizing(frame):
                 raise KeyboardInterrupt

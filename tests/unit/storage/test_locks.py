@@ -31,6 +31,26 @@ def test_a_dead_writer_holds_nothing(tmp_path: Path) -> None:
     WriterLock(tmp_path).release()
 
 
+def test_a_fork_of_a_writer_ends_nothing_of_it(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, sys\n"
+        "from graphsys.storage.transaction import Transaction\n"
+        "out = pathlib.Path(sys.argv[1])\n"
+        "writer = Transaction(out)\n"
+        "if not (child := os.fork()):\n"
+        "    del writer\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+        "assert (out / '.lock').exists() and (out / 'gen-1').exists()\n"
+        "del writer\n"
+        "assert not out.exists()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "g"], check=False, cwd="/"
+    )
+    assert done.returncode == 0
+
+
 def test_two_writers_of_one_graph_at_once(tmp_path: Path) -> None:
     lock = WriterLock(tmp_path)
     with pytest.raises(StoreBusyError):
