@@ -29,9 +29,8 @@ class TaskSpec:
     Attributes:
         name: What ``task`` names it in a config.
         make: From ``(graph, config)``, the :class:`graphsys.gnn.tasks.task.Task`.
-        make_learned: From ``(graph, config, learned)``, the same for a graph that needs no
-            labels, as its values were :class:`graphsys.gnn.tasks.task.Learned` on another;
-            None where there are none.
+        has_labels: Whether ``make`` also takes ``learned``: a
+            :class:`graphsys.gnn.tasks.task.Learned` in place of the graph's own labels.
         is_of_links: Whether pairs of nodes are learned, not values of nodes.
         has_times: Whether its seeds are nodes that may have a column ``time``.
         view: From ``(graph, config)``, what of the graph carries messages; all by default.
@@ -42,8 +41,8 @@ class TaskSpec:
     """
 
     name: str
-    make: Callable[[Any, Any], Any]
-    make_learned: Callable[[Any, Any, Any], Any] | None = None
+    make: Callable[..., Any]
+    has_labels: bool = False
     is_of_links: bool = False
     has_times: bool = False
     view: Callable[[Any, Any], Any] = _whole

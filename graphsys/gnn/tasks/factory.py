@@ -25,8 +25,6 @@ def make_task(
     if spec_of(config.model).is_skipgram:
         return MultiplexLinks(graph, config)
     spec = TASKS.get(config.task)
-    if learned is not None and spec.make_learned is not None:
-        made: Task = spec.make_learned(graph, config, learned)
-    else:
-        made = spec.make(graph, config)
+    given = {"learned": learned} if spec.has_labels else {}
+    made: Task = spec.make(graph, config, **given)
     return made

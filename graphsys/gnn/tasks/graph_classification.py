@@ -32,7 +32,7 @@ class GraphClassification(NodeClassification):
         if learned is None:
             _require_held_out(graph, config)
         super().__init__(graph, config, learned)
-        self.metric = "f1_micro" if self.is_multi else "accuracy"
+        self.metric = "f1_micro" if self.labels.is_multi else "accuracy"
 
     def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return the metrics of a split; see :func:`class_metrics`.
@@ -59,7 +59,7 @@ TASKS.add(
     TaskSpec(
         name="graph_classification",
         make=GraphClassification,
-        make_learned=GraphClassification,
+        has_labels=True,
         is_of_graphs=True,
         has_classes=True,
     )

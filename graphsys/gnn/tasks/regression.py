@@ -133,4 +133,4 @@ def _read_values(
     return found.astype(np.float32)
 
 
-TASKS.add(TaskSpec(name="regression", make=NodeRegression, make_learned=NodeRegression))
+TASKS.add(TaskSpec(name="regression", make=NodeRegression, has_labels=True))

@@ -156,7 +156,6 @@ class NodeSeeds:
 
     units: Sequence[float] = ()
     relations: Collection[str] = ()
-    is_multi = False
 
     def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
         self.node_type, self._nodes, self._config = node_type, nodes, config
@@ -213,9 +212,9 @@ class NodeClassification(NodeSeeds):
             self._weights = balanced_weights(
                 counts, len(self._nodes), is_multi=self.labels.is_multi
             )
-        has_two, self.is_multi = self.num_out == 2, self.labels.is_multi
+        has_two = self.num_out == 2
         self.metric = "roc_auc" if has_two else "accuracy"
-        if self.is_multi:
+        if self.labels.is_multi:
             self.metric = "f1_micro"
 
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
@@ -320,7 +319,7 @@ TASKS.add(
     TaskSpec(
         name="node_classification",
         make=NodeClassification,
-        make_learned=NodeClassification,
+        has_labels=True,
         has_times=True,
         has_classes=True,
     )

@@ -36,7 +36,7 @@ from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import joined_process_group
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.side_losses import add_side_tasks
-from graphsys.gnn.tasks.task import Learned, NodeSeeds, Task
+from graphsys.gnn.tasks.task import Learned, NodeClassification, Task
 from graphsys.gnn.training.plan import (
     bytes_beyond,
     checkpoint_bytes,
@@ -405,7 +405,7 @@ def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRun
         classes=list(context.task.classes),
         units=list(context.task.units),
         node_type=context.task.node_type,
-        is_multi=isinstance(context.task, NodeSeeds) and context.task.is_multi,
+        is_multi=_has_several_classes(context.task),
         model_digest=models.digest_of(config.model),
     )
     if not context.task.process_group.rank:
@@ -413,6 +413,10 @@ def _open_state(path: Path, context: GnnContext, *, resume: bool) -> runs.GnnRun
         if context.on_commit is not None:
             context.on_commit(state)
     return state
+
+
+def _has_several_classes(task: Task) -> bool:
+    return isinstance(task, NodeClassification) and task.labels.is_multi
 
 
 def state_to_go_on_from(path: Path, config: GnnConfig) -> runs.GnnRunState:
