@@ -196,11 +196,9 @@ def bytes_beyond(context: GnnContext, budget: int) -> int | None:
         doubled = grown if before is None else 2 * grown
         is_told = before is not None or doubled > _ALONE_BYTES
         if is_told and held + peak + doubled > budget + _BESIDE_BYTES:
-            if (
-                before is None and size // 2 >= least
-            ):  # what any first batch takes is no growth
+            is_first = before is None and size // 2 < least
+            if before is None and not is_first:  # what any first batch takes is no growth
                 grown = max(peak - _try_batch(slim, size // 2)[1], 0)
-            is_first = before is None and size == 1
             most = max(
                 kept,
                 held + peak + int(_times_grown(slim, size, is_first=is_first) * grown),
