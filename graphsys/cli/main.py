@@ -190,11 +190,12 @@ def perform(arguments: Sequence[str]) -> tuple[int, str | None]:
 
 
 def _run(arguments: list[str]) -> tuple[int, str | None]:
-    for option, value in pairwise(arguments):
-        if option in ("-o", "--out") and not value:  # which would be the current folder
+    for option, value in pairwise((*arguments, "end")):
+        # the empty name would be that of the current folder
+        if option == "--out=" or (option in ("-o", "--out") and not value):
             raise ConfigError(
-                f"{option}: got an empty name, expected one to write to, as of a variable "
-                "that is set"
+                f"{option.rstrip('=')}: got an empty name, expected where to write; if it "
+                "is of a variable, set that"
             )
     command = typer.main.get_command(app)
     try:

@@ -15,9 +15,12 @@ CACHE_LINE = 64
 
 
 def aligned_empty(length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return what ``np.empty`` does, with its first byte where a cache line begins.
+    """Return what ``np.empty(length, dtype)`` does, begun where a cache line begins.
 
     ``np.empty`` begins large arrays 16 bytes into one.
+
+    Returns:
+        ``[length]`` of the dtype, not initialized.
     """
     num_bytes = length * np.dtype(dtype).itemsize
     room = np.empty(num_bytes + CACHE_LINE, dtype=np.uint8)

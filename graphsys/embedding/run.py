@@ -114,8 +114,9 @@ class EmbeddingRunState:
 
 def read_state(path: Path) -> EmbeddingRunState:
     """Read ``run.json``; see :func:`graphsys.training.checkpoint.read_state`."""
-    either = "graphsys train embedding` or `graphsys train gnn"  # verbs take both runs
-    return checkpoint.read_state(path, EmbeddingRunState, "run", either)
+    # who asks may have meant a run of either trainer
+    advice = "`graphsys train embedding GRAPH -o RUN` or `graphsys train gnn GRAPH -o RUN`"
+    return checkpoint.read_state(path, EmbeddingRunState, "run", advice)
 
 
 def read_config(path: Path) -> EmbeddingConfig:

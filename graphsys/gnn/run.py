@@ -92,7 +92,8 @@ class GnnRunState:
 
 def read_state(path: Path) -> GnnRunState:
     """Read ``run.json``; see :func:`graphsys.training.checkpoint.read_state`."""
-    return checkpoint.read_state(path, GnnRunState, "run", "graphsys train gnn", kind=GNN)
+    advice = "`graphsys train gnn GRAPH -o RUN`"
+    return checkpoint.read_state(path, GnnRunState, "run", advice, kind=GNN)
 
 
 def read_config(path: Path, model: str | None = None) -> GnnConfig:

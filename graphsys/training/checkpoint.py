@@ -29,14 +29,14 @@ def read_state(
         path: The run's folder.
         cls: The dataclass of the trainer's states.
         noun: What its runs are called, for messages.
-        command: The command that trains one.
+        command: What trains one, as a message says it.
         kind: What the file must say as its ``kind``; "" for anything.
 
     Raises:
         ConfigError: There is no run, or it is of another kind.
         CorruptStoreError: The file cannot be understood, or is of a newer format.
     """
-    advice = f"train one with `{command} GRAPH -o RUN`"
+    advice = f"train one with {command}"
     try:
         content = run_folder.read_content(path)
     except FileNotFoundError as err:

@@ -26,7 +26,8 @@ class TrainReport:
             tasks also ``task_loss`` and one of each, before weights),
             ``valid_loss`` and ``valid_accuracy`` of the best epoch, and seconds of
             sampling, gathering, forward, backward and step. Both have ``compile_seconds``
-            (of the last command: kernels, on first use only), ``overlap_alpha``,
+            (of the last command, in its own process: kernels, on first use only),
+            ``overlap_alpha``,
             ``epochs_to_target``, ``seconds_to_target`` and ``cpu_seconds_to_target`` where
             there is a ``target`` (None: not reached; training alone, without evaluations),
             bytes read and written, memory planned and reached; a dry run has the plan, and

@@ -164,10 +164,11 @@ def test_what_the_machine_refuses_is_one_line(
     assert found.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", ["-o", "--out"])
+@pytest.mark.parametrize("option", ["-o", "--out", "--out="])
 @pytest.mark.parametrize("command", ["ingest edges.txt", "train embedding g", "run wcc g"])
 def test_an_empty_output_is_not_the_current_folder(
     command: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main([*command.split(), option, "", "--overwrite"]) == 2
-    assert f"{option}: got an empty name" in capsys.readouterr().err
+    given = [option, ""] if option != "--out=" else [option]
+    assert cli.main([*command.split(), *given, "--overwrite"]) == 2
+    assert f"{option.rstrip('=')}: got an empty name" in capsys.readouterr().err

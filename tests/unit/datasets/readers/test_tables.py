@@ -89,7 +89,10 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
             {"src": [1, 2], "dst": np.array([1, 2**63], dtype=np.uint64)},
             "column dst, row 1: found 9223372036854775808 as an id",
         ),
-        ({"src": [1, None], "dst": [1, 2]}, "column src, row 1: the value is missing"),
+        (
+            {"src": [1, None], "dst": [1, 2]},
+            "column src, row 1: the value is missing .null., as 1 of 2 are; drop those",
+        ),
         ({"src": [1.5, 2], "dst": [1, 2]}, "column src: ids are of type double, expected"),
         (
             {"src": [1, 2], "dst": [1, 2], "weight": [1, np.nan]},

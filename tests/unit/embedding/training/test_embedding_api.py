@@ -379,7 +379,8 @@ def test_damage_to_a_run_is_named(
     with pytest.raises(CorruptStoreError, match="cannot be read"):
         open_run(out)
     with pytest.raises(
-        ConfigError, match=r"holds no run .*train embedding` or `graphsys train gnn GRAPH"
+        ConfigError,
+        match=r"holds no run .*train embedding GRAPH -o RUN` or `graphsys train gnn",
     ):
         open_run(tmp_path)
 
