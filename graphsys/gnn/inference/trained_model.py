@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.budget import require_budget, stated_budget
-from graphsys.core.errors import ConfigError, StoreBusyError, cut_list, unknown_name
+from graphsys.core.errors import ConfigError, StoreBusyError, cut_list
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
@@ -245,7 +245,11 @@ class OpenedRun:
         if not (self._is_other and state.node_type):
             return None
         if state.node_type not in self.graph.node_types:
-            raise unknown_name("node type", state.node_type, self.graph.node_types)
+            raise ConfigError(
+                f"the graph {self.graph.path} has nodes of type "
+                f"{cut_list(self.graph.node_types)}, the run {self.path} computes rows of "
+                f"{state.node_type!r}; expected the node types of the graph trained on"
+            )
         return Learned(
             node_type=state.node_type, classes=state.classes, is_multi=state.is_multi
         )

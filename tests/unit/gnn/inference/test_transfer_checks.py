@@ -13,6 +13,7 @@ import pytest
 from graphsys import gnn
 from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError, InvalidGraphError
+from graphsys.core.types import EdgeType
 from graphsys.storage import Graph, NodeChunk
 from graphsys.storage.ingest.append import append
 from graphsys.storage.manifest import checksum_of
@@ -116,6 +117,15 @@ def test_a_graph_needs_no_labels_to_be_predicted(
         np.testing.assert_allclose(got, wanted, rtol=1e-4)
     else:
         assert got.to_pylist() == wanted.to_pylist()
+
+
+def test_another_graph_has_nodes_of_the_type(groups: Store, tmp_path: Path) -> None:
+    gnn.train(groups(1), config_of(epochs=1), tmp_path / "run")
+    reader = NodeChunk(ids=NEW, node_type="reader")
+    kind = EdgeType("reader", "knows", "reader")
+    other = make_store(tmp_path / "other", reader, edge_chunk([(900, 901)], kind)).graph
+    with pytest.raises(ConfigError, match=r"has nodes of type reader, the run .*'node'"):
+        gnn.predict(tmp_path / "run", graph=other)
 
 
 def test_labels_of_another_graph_are_not_looked_at(groups: Store, tmp_path: Path) -> None:
