@@ -175,7 +175,8 @@ CASES = {
         f"train gnn parted -o new {FEW} --set lr_schedule=plateau --set eval_every=0",
         "graphsys/gnn/config_checks.py",
         "expected evaluations while training; (--set eval_every=1)",
-        f"train gnn parted -o new {FEW} --set lr_schedule=plateau {{0}} --json",
+        f"train gnn parted -o new {FEW} --set lr_schedule=plateau {{0}} "
+        "--set eval_split=test --json",
     ),
     "memory": of_network(
         f"$ GRAPHSYS train gnn parted -o new {FEW} --memory 40MB",
@@ -240,6 +241,62 @@ CASES = {
         "graphsys/cli/export.py",
         "--relation-types writes all of a run of .*; leave it out for a network",
         "export net -o e.npy --json",
+    ),
+    "a split of nodes that is not there": of_network(
+        "evaluate net --split valid --json",
+        "graphsys/gnn/data/split_names.py",
+        "known: test, train; measure one of these with (--split) NAME, or train by .*",
+        "evaluate net {0} test --json",
+    ),
+    "the column that has a split": of_network(
+        "evaluate net --split dev --json",
+        "graphsys/gnn/data/split_names.py",
+        "or train by the column of nodes that has it, (--set split=)COLUMN$",
+        f"train gnn odd -o r {FEW} {{0}}fold",
+        "evaluate r --split dev --json",
+        uses=("g",),
+        files={
+            "odd.csv": "id,label,split,fold\na,0,train,train\nb,1,train,dev\n",
+            "trust2.csv": "src,dst\na,b\n",
+        },
+        before=(
+            "ingest --nodes user=odd.csv --edges user,trusts,user=trust2.csv -o odd",
+            f"train gnn odd -o net {FEW}",
+        ),
+    ),
+    "a split of edges that is not there": of_network(
+        "evaluate r --json",
+        "graphsys/gnn/data/split_names.py",
+        "or hold edges out before training, (graphsys split) GRAPH -o GRAPH2$",
+        "{0} pairs -o pairs2",
+        f"train gnn pairs2 -o r2 {FEW} --set task=link_prediction",
+        "evaluate r2 --json",
+        uses=("g",),
+        files={"pairs.txt": "".join(f"{k} {(k * 7 + 1) % 40}\n" for k in range(40)) * 3},
+        before=(
+            "ingest pairs.txt -o pairs --coalesce",
+            f"train gnn pairs -o r {FEW} --set task=link_prediction",
+        ),
+    ),
+    "a split of events that is not there": of_network(
+        "evaluate r --json",
+        "graphsys/gnn/data/split_names.py",
+        "hold edges out before training, (graphsys split) GRAPH (--by) time -o GRAPH2$",
+        "{0} times {1} time --ratio 0.6,0.2,0.2 -o times2",
+        f"train gnn times2 -o r2 {TGN}",
+        "evaluate r2 --json",
+        uses=(),
+        files={"times.txt": TIMES},
+        before=(
+            "ingest times.txt -o times --columns src,dst,time",
+            f"train gnn times -o r {TGN} --set valid_share=0 --set test_share=0",
+        ),
+    ),
+    "a watched split of another name": of_network(
+        f"train gnn parted -o r {FEW} --set patience=1",
+        "graphsys/gnn/data/split_names.py",
+        "name one of these with (--set eval_split=)NAME, or leave it out$",
+        f"train gnn parted -o r {FEW} --set patience=1 {{0}}test",
     ),
     "a row per relation": of_network(
         "nearest gatne 1 --json",

@@ -13,6 +13,7 @@ from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.split_names import unknown_split
 from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]
@@ -76,7 +77,7 @@ class NodeLabels:
             UnknownNameError: There is none.
         """
         if split not in self.splits:
-            raise unknown_name("split", split, self.splits)
+            raise unknown_split(split, self.splits, of_edges=False)
         return self.splits[split]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.errors import unknown_name
 from graphsys.gnn.data.events import EventStream
+from graphsys.gnn.data.split_names import unknown_split
 from graphsys.metrics.ranking import by_group, ranking_metrics
 from graphsys.sampling import recent_rows
 
@@ -73,7 +73,7 @@ def require_span(events: EventStream, split: str) -> None:
         UnknownNameError: There are none.
     """
     if split not in events.spans:
-        raise unknown_name("split", split, events.spans)
+        raise unknown_split(split, events.spans, of_edges=True, by_time=True)
 
 
 def _ranks(

@@ -169,6 +169,11 @@ class LinkPrediction:
         """Return how many pairs a batch of all processes has."""
         return len(self._now.all_pairs(batch.number))
 
+    @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have edges."""
+        return list(self.graph.splits(self.pairs.edge_type))
+
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - metric and metric of the watched split, or None without such edges."""
         split = self.config.eval_split

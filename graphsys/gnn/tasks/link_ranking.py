@@ -10,9 +10,10 @@ import scipy.sparse as sp
 import torch
 
 from graphsys.core.arrays import distinct
-from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.errors import ConfigError
 from graphsys.core.types import true_splits
 from graphsys.gnn.data.positive_pairs import Pairs, read_pairs
+from graphsys.gnn.data.split_names import unknown_split
 from graphsys.gnn.tasks.decoders import Decoder, Dot
 from graphsys.gnn.tasks.output import Output
 from graphsys.metrics.ranking import ranking_metrics
@@ -75,7 +76,7 @@ def require_split(graph: GraphReader, edge_type: str, split: str) -> None:
         ConfigError: It is empty.
     """
     if split not in graph.splits(edge_type):
-        raise unknown_name("split", split, graph.splits(edge_type))
+        raise unknown_split(split, graph.splits(edge_type), of_edges=True)
     if not len(read_pairs(graph, edge_type, split)):
         raise ConfigError(f"split {split!r} of edges {edge_type!r} is empty")
 

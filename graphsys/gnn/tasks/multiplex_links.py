@@ -15,6 +15,7 @@ from graphsys.core.types import true_splits
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.loader import Batch, Trim
 from graphsys.gnn.data.positive_pairs import read_pairs
+from graphsys.gnn.data.split_names import unknown_split
 from graphsys.gnn.models.gatne import Contexts, names_by_type
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import sddmm
@@ -148,6 +149,12 @@ class MultiplexLinks:
     def num_terms(self, batch: Batch) -> int:
         """Return how many pairs a batch of all processes has."""
         return _seeds_of(batch).num_pairs
+
+    @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have edges of some relation."""
+        kinds = [it for it, _ in self.relations.values()]
+        return list(dict.fromkeys(name for it in kinds for name in self.graph.splits(it)))
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - ROC-AUC and ROC-AUC of the watched split, or None without one."""
@@ -384,7 +391,7 @@ def tell_edges(
     types = dict.fromkeys(edge_type for edge_type, _ in relations.values())
     known = true_splits(dict.fromkeys(s for kind in types for s in graph.splits(kind)))
     if split not in known:
-        raise unknown_name("split", split, known)
+        raise unknown_split(split, known, of_edges=True)
     found: dict[str, Any] = {}
     for name, (edge_type, code) in relations.items():
         edges = _pairs(graph, edge_type, split, code)

@@ -9,10 +9,11 @@ import pyarrow as pa
 import torch
 from torch.nn import functional
 
-from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.labels import TRAIN, labeled_type, read_splits
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.data.split_names import unknown_split
 from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.tasks.output import Output
 from graphsys.gnn.tasks.task import Learned, NodeSeeds
@@ -73,6 +74,11 @@ class NodeRegression(NodeSeeds):
         target = self._target(batch.seeds[self.node_type])
         return functional.mse_loss(found, target.to(found.device))
 
+    @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have nodes."""
+        return list(self.splits)
+
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and R2 of the watched split, or None where it has no nodes."""
         split = self._config.eval_split
@@ -90,7 +96,7 @@ class NodeRegression(NodeSeeds):
         from torchmetrics.functional import regression
 
         if split not in self.splits:
-            raise unknown_name("split", split, self.splits)
+            raise unknown_split(split, self.splits, of_edges=False)
         nodes = self.splits[split]
         found = torch.from_numpy(self.in_units(output(self.node_type, nodes).numpy()))
         wanted = torch.from_numpy(self.values[nodes])

@@ -62,7 +62,11 @@ class Task(Protocol):
         """Return over how many terms of all processes a batch's loss is the mean."""
 
     def watch(self, output: Output) -> tuple[float, float] | None:
-        """Return loss and metric of the watched split, or None where there is none."""
+        """Return loss and metric of the watched split, or None where there is none.
+
+        A task that has ``known_splits``, names of those that there are, has the settings
+        refused that need another.
+        """
 
     def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return the metrics of a split.
@@ -223,6 +227,11 @@ class NodeClassification(NodeSeeds):
         target = torch.from_numpy(self.labels.of(batch.seeds[self.node_type]))
         return self._trained_loss(found, target.to(found.device))
 
+    @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have nodes."""
+        return list(self.labels.splits)
+
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and metric of the watched split, or None where it has no nodes."""
         nodes = self.labels.splits.get(self._config.eval_split)
@@ -331,6 +340,9 @@ def class_metrics(
 ) -> dict[str, float]:
     """Return the metrics of a classification.
 
+    ``roc_auc`` is the mean over the classes that some nodes have and others do not; it is
+    left out where there is no such class.
+
     Args:
         scores: Logits ``[n, C]``.
         target: Classes ``[n]``, or with several a node 0 and 1 ``[n, C]``.
@@ -354,8 +366,15 @@ def class_metrics(
             "f1_macro": classification.multilabel_f1_score(
                 chosen, whole, average="macro", **options
             ),
-            "roc_auc": classification.multilabel_auroc(chosen, whole, **options),
         }
+        # of a class that all nodes have, or none, no area says anything: not 0 either
+        is_told = (whole == 1).any(dim=0) & (whole == 0).any(dim=0)
+        areas = [
+            classification.binary_auroc(chosen[:, k], whole[:, k])
+            for k in torch.nonzero(is_told).flatten().tolist()
+        ]
+        if areas:
+            found["roc_auc"] = torch.stack(areas).mean()
         return {name: float(value) for name, value in (found | {"loss": loss}).items()}
     loss = functional.cross_entropy(scores, target)
     options = {"num_classes": num_classes}
@@ -371,7 +390,7 @@ def class_metrics(
         ),
         "loss": loss,
     }
-    if num_classes == 2:
+    if num_classes == 2 and 0 < int(target.sum()) < len(target):
         second = torch.softmax(scores, dim=1)[:, 1]
         found["roc_auc"] = classification.binary_auroc(second, target)
     return {name: float(value) for name, value in found.items()}

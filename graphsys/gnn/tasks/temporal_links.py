@@ -83,6 +83,11 @@ class EventPrediction:
         """Return how many events a batch has."""
         return batch.num_edges
 
+    @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have edges."""
+        return [it for it, (low, high) in self.events.spans.items() if low < high]
+
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - MRR and MRR of the watched split, or None without such edges."""
         return _watched(self, output)
@@ -134,6 +139,11 @@ class StaticPrediction(LinkPrediction):
         super().__init__(training_view(graph, config), config)
         self.events: EventStream = read_events(graph, config)
 
+    @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have edges."""
+        return [it for it, (low, high) in self.events.spans.items() if low < high]
+
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - MRR and MRR of the watched split, or None without such edges."""
         return _watched(self, output)
@@ -153,7 +163,7 @@ class StaticPrediction(LinkPrediction):
 def _watched(
     task: EventPrediction | StaticPrediction, output: Output
 ) -> tuple[float, float] | None:
-    if task.config.eval_split not in task.events.spans:
+    if task.config.eval_split not in task.known_splits:
         return None
     found = task.measure(task.config.eval_split, output)[task.metric]
     return 1 - found, found

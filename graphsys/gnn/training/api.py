@@ -26,6 +26,7 @@ from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
 from graphsys.gnn.data.graph_batches import GraphBatches
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.owners import Owners
+from graphsys.gnn.data.split_names import require_watched
 from graphsys.gnn.model_spec import is_file, models, spec_of
 from graphsys.gnn.models.graph_network import GraphNetwork
 from graphsys.gnn.models.model import Model
@@ -141,6 +142,8 @@ def train(
             budget=budget,
             on_commit=on_commit,
         )
+        if not resume and (known := getattr(context.task, "known_splits", None)):
+            require_watched(config, known)
         if transfer is None:
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made

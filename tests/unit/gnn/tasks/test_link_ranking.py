@@ -304,3 +304,12 @@ def test_nodes_of_a_split_are_measured_by_their_classes() -> None:
     scores = rows_of("normal")[0]["node"][nodes]
     wanted = class_metrics(scores, torch.tensor(classes[nodes]), is_multi=False)
     assert found == {"split": "test", "metrics": wanted | {"num_nodes": 4}}
+
+
+def test_the_area_of_a_class_that_all_or_none_have_is_left_out() -> None:
+    scores = torch.tensor([[1.0, -1.0], [0.5, 2.0], [3.0, 0.0]])
+    same = torch.zeros(3, dtype=torch.int64)
+    assert "roc_auc" not in class_metrics(scores, same, is_multi=False)
+    truth = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
+    assert class_metrics(scores, truth, is_multi=True)["roc_auc"] == 1  # of the second
+    assert "roc_auc" not in class_metrics(scores, torch.ones(3, 2), is_multi=True)
