@@ -165,7 +165,7 @@ class GnnConfig(Checked):
     )
     output_heads: int = option(
         1, "Attention heads of the last layer, whose outputs are averaged.",
-        minimum=1, group="Model", applies="gat, gatv2, hgt, han",
+        minimum=1, group="Model", applies="gat, gatv2",
     )
     time_window: float = option(
         0.0, "How long a pair is remembered, as a share of the time that the training "
@@ -208,7 +208,7 @@ class GnnConfig(Checked):
     )
     attention_dropout: float = option(
         0.0, "Chance of a neighbor to be left out of attention in training.",
-        minimum=0, maximum=0.99, group="Model", applies="gat, gatv2, hgt, han",
+        minimum=0, maximum=0.99, group="Model", applies="gat, gatv2, han, tgn",
     )
     # what the first layer reads
     features: tuple[str, ...] = option(

@@ -103,3 +103,19 @@ def test_an_entry_point_may_be_the_class_alone(site: Path) -> None:
     settings = ["--set", "model=alone", "--set", "epochs=1", "--set", "dim=16"]
     run(site, "train", "gnn", "other", "-o", "alone", *settings)
     assert json.loads(run(site, "evaluate", "alone", "--json"))["metrics"]["accuracy"] > 0
+
+
+@pytest.mark.parametrize("setting", ["output_heads", "attention_dropout"])
+def test_a_setting_of_attention_is_said_of_the_models_that_read_it(setting: str) -> None:
+    """In the sources: without an effect there is nothing to measure."""
+    files = {
+        "gat": "layers/gat.py",
+        "gatv2": "layers/gat.py",
+        "hgt": "layers/relational.py",
+        "han": "layers/han.py",
+        "tgn": "tgn.py",
+    }
+    folder = ROOT / "graphsys/gnn/models"
+    reads = {it for it, at in files.items() if f".{setting}" in (folder / at).read_text()}
+    told = GnnConfig.__dataclass_fields__[setting].metadata["applies"]
+    assert set(told.split(", ")) == reads
