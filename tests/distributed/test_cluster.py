@@ -32,7 +32,7 @@ from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
 from graphsys.engine.program_run import prepare_program
 from tests.advice.case import advised
-from tests.conftest import Run
+from tests.conftest import Call, Run
 from tests.processes import descendants, is_running, running_cluster, wait_for
 from tests.stores import edge_chunk, make_store
 
@@ -113,30 +113,6 @@ def test_what_is_sent_is_printed(store: Path, tmp_path: Path, run_cli: Run) -> N
     assert lines["workers"] == "2"
     assert lines["restarts"] == "0"
     assert int(lines["bytes sent"].replace(",", "")) > 0
-
-
-def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
-    store: Path, tmp_path: Path, long_program: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    run = prepared(store, long_program, tmp_path / "kept")
-    done: list[ClusterResult] = []
-    thread = threading.Thread(target=lambda: done.append(run.run()))
-    thread.start()
-    wait_for((tmp_path / "kept" / "checkpoint.json").exists)
-    at = json.loads((tmp_path / "kept" / "checkpoint.json").read_text())
-    assert at["content"]["position"]["superstep"] < 1100  # in the middle
-    os.kill(workers_below(os.getpid())[0], signal.SIGKILL)
-    thread.join(120)
-    (result,) = done
-    assert result.restarts == 1
-    assert len(result.bytes_sent) < 1200  # it did not begin again
-    alone = prepare_program(load_program(long_program), str(store)).run()
-    found, expected = (t.column("value").to_numpy() for t in (result.table, alone.table))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert result.supersteps == alone.supersteps
-    printed = capfd.readouterr()
-    assert printed.out == ""  # where the answer of a command is
-    assert "A worker died" in printed.err  # as Ray says
 
 
 @pytest.mark.slow
@@ -259,14 +235,6 @@ def test_workers_lost_again_and_again_end_the_run(
     assert "workers were lost 1 times; look at the memory" in str(found[0])
 
 
-def test_doctor_asks_every_node(run_cli: Run) -> None:
-    done = run_cli("doctor", "--cluster", "local:2", "--json")
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
-    assert facts["workers"] == 2
-    assert [node["problems"] for node in facts["nodes"]] == [[]]
-
-
 def test_a_running_cluster_is_connected_to_and_left_as_it_is(
     store: Path, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,50 +261,6 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         )
         assert told.stdout.split() == ["{'GRAPHSYS_SAFE_CELLS':", "'1'}"]
-
-
-VECTORS = """
-import graphsys as gs
-import numpy as np
-
-
-class Spread(gs.VertexProgram):
-    place = gs.state("float64", shape=(5,))
-    largest = gs.state("int64")
-    moved = gs.aggregator(gs.maximum)
-    combine, results = gs.mean, ("place", "largest")
-
-    def init(self, node):
-        return gs.random(3, node.id, gs.component), 0
-
-    def message(self, src):
-        return src.place
-
-    def update(self, node, message):
-        return 0.5 * node.place + 0.5 * message, int(np.argmax(message))
-
-    def aggregate(self, before, node):
-        return np.max(abs(node.place - before.place))
-
-    def until(self, totals):
-        return totals["moved"] < 0.05
-"""
-
-
-def test_vectors_on_a_cluster_have_the_bits_of_one_machine(
-    store: Path, tmp_path: Path, run_cli: Run
-) -> None:
-    (tmp_path / "vectors.py").write_text(VECTORS)
-    program = f"{tmp_path}/vectors.py:Spread"
-    tables = []
-    for name, options in {"one": [], "two": ["--cluster", "local:2"]}.items():
-        out = tmp_path / f"{name}.parquet"
-        done = run_cli("run", program, store, "-o", out, *options)
-        assert done.returncode == 0, done.stderr
-        tables.append(pq.read_table(out).sort_by("id"))
-    assert tables[0].column("place").type == pa.list_(pa.float64(), 5)
-    assert len(set(map(str, tables[0].column("place").to_pylist()))) > 400
-    assert tables[1].equals(tables[0])
 
 
 class Kept(gs.VertexProgram):
@@ -484,24 +408,6 @@ def test_ray_missing_is_one_line(store: Path, monkeypatch: pytest.MonkeyPatch) -
         pass
 
 
-def test_a_profile_tells_of_every_worker(store: Path, tmp_path: Path, run_cli: Run) -> None:
-    out, page = tmp_path / "out.parquet", tmp_path / "report.html"
-    command = ["run", "pagerank", store, "-o", out, "--cluster", "local:2"]
-    done = run_cli("profile", "--level", "L0", "-o", page, "--", *command)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(page.with_suffix(".json").read_text())
-    found = report["cluster"]
-    assert [row["rank"] for row in found["workers"]] == [0, 1]
-    assert all(row["edges"] > 0 for row in found["workers"])
-    assert sum(row["nodes"] for row in found["workers"]) == len(pq.read_table(out))
-    assert len(found["supersteps"]) == len(report["supersteps"]) > 1
-    largest = max(row["sent_bytes"] for row in found["supersteps"])
-    assert found["bound_bytes"] <= largest <= 2 * found["bound_bytes"]
-    assert found["load_imbalance"] >= 1
-    lanes = [lane["name"] for lane in report["timeline"]["lanes"]]
-    assert {"worker 0 waits", "worker 1 waits"} <= set(lanes)
-
-
 def test_a_machine_too_busy_to_start_ray_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -534,3 +440,105 @@ def test_folders_of_ray_that_others_hold_or_never_claimed_stay(
     assert sorted(tmp_path.iterdir()) == sorted([held, theirs])
     assert not dead.exists()
     os.close(lock)
+
+
+# From here on tests share one cluster, which stays open to the end of the file: those that
+# start one themselves, or count how often one is started, stand above.
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
+    store: Path, tmp_path: Path, long_program: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = prepared(store, long_program, tmp_path / "kept")
+    done: list[ClusterResult] = []
+    thread = threading.Thread(target=lambda: done.append(run.run()))
+    thread.start()
+    wait_for((tmp_path / "kept" / "checkpoint.json").exists)
+    at = json.loads((tmp_path / "kept" / "checkpoint.json").read_text())
+    assert at["content"]["position"]["superstep"] < 1100  # in the middle
+    os.kill(workers_below(os.getpid())[0], signal.SIGKILL)
+    thread.join(120)
+    (result,) = done
+    assert result.restarts == 1
+    assert len(result.bytes_sent) < 1200  # it did not begin again
+    alone = prepare_program(load_program(long_program), str(store)).run()
+    found, expected = (t.column("value").to_numpy() for t in (result.table, alone.table))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert result.supersteps == alone.supersteps
+    printed = capfd.readouterr()
+    assert printed.out == ""  # where the answer of a command is
+    assert "A worker died" in printed.err  # as Ray says
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_doctor_asks_every_node(call: Call) -> None:
+    code, out, said = call("doctor", "--cluster", "local:2", "--json")
+    assert code == 0, said
+    facts = json.loads(out)
+    assert facts["workers"] == 2
+    assert [node["problems"] for node in facts["nodes"]] == [[]]
+
+
+VECTORS = """
+import graphsys as gs
+import numpy as np
+
+
+class Spread(gs.VertexProgram):
+    place = gs.state("float64", shape=(5,))
+    largest = gs.state("int64")
+    moved = gs.aggregator(gs.maximum)
+    combine, results = gs.mean, ("place", "largest")
+
+    def init(self, node):
+        return gs.random(3, node.id, gs.component), 0
+
+    def message(self, src):
+        return src.place
+
+    def update(self, node, message):
+        return 0.5 * node.place + 0.5 * message, int(np.argmax(message))
+
+    def aggregate(self, before, node):
+        return np.max(abs(node.place - before.place))
+
+    def until(self, totals):
+        return totals["moved"] < 0.05
+"""
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_vectors_on_a_cluster_have_the_bits_of_one_machine(
+    store: Path, tmp_path: Path, call: Call
+) -> None:
+    (tmp_path / "vectors.py").write_text(VECTORS)
+    program = f"{tmp_path}/vectors.py:Spread"
+    tables = []
+    for name, options in {"one": [], "two": ["--cluster", "local:2"]}.items():
+        out = tmp_path / f"{name}.parquet"
+        code, _, said = call("run", program, store, "-o", out, *options)
+        assert code == 0, said
+        tables.append(pq.read_table(out).sort_by("id"))
+    assert tables[0].column("place").type == pa.list_(pa.float64(), 5)
+    assert len(set(map(str, tables[0].column("place").to_pylist()))) > 400
+    assert tables[1].equals(tables[0])
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_profile_tells_of_every_worker(store: Path, tmp_path: Path, call: Call) -> None:
+    out, page = tmp_path / "out.parquet", tmp_path / "report.html"
+    command = ["run", "pagerank", store, "-o", out, "--cluster", "local:2"]
+    code, _, said = call("profile", "--level", "L0", "-o", page, "--", *command)
+    assert code == 0, said
+    report = json.loads(page.with_suffix(".json").read_text())
+    found = report["cluster"]
+    assert [row["rank"] for row in found["workers"]] == [0, 1]
+    assert all(row["edges"] > 0 for row in found["workers"])
+    assert sum(row["nodes"] for row in found["workers"]) == len(pq.read_table(out))
+    assert len(found["supersteps"]) == len(report["supersteps"]) > 1
+    largest = max(row["sent_bytes"] for row in found["supersteps"])
+    assert found["bound_bytes"] <= largest <= 2 * found["bound_bytes"]
+    assert found["load_imbalance"] >= 1
+    lanes = [lane["name"] for lane in report["timeline"]["lanes"]]
+    assert {"worker 0 waits", "worker 1 waits"} <= set(lanes)

@@ -35,7 +35,7 @@ from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import read_config, read_state
 from graphsys.storage.verify.run import verify_run
 from tests.clusters import near_shards
-from tests.conftest import Run
+from tests.conftest import Call, Run
 from tests.runs import reseal
 from tests.stores import edge_chunk, make_store
 
@@ -187,11 +187,12 @@ def test_a_run_that_trains_on_meanwhile_answers_from_the_checkpoint_that_was_ask
 
 
 @pytest.mark.e2e
-def test_the_command_that_evaluates(runs: dict[str, Path], run_cli: Run) -> None:
+@pytest.mark.usefixtures("two_workers")
+def test_the_command_that_evaluates(runs: dict[str, Path], call: Call) -> None:
     run = runs["products"]
-    done = run_cli("evaluate", run, "--cluster", "local:2", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == embedding.evaluate(run) | {"workers": 2}
+    code, out, said = call("evaluate", run, "--cluster", "local:2", "--json")
+    assert code == 0, said
+    assert json.loads(out) == embedding.evaluate(run) | {"workers": 2}
 
 
 @pytest.mark.e2e
@@ -209,6 +210,7 @@ def test_the_commands_that_find_and_export(
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("two_workers")
 def test_a_killed_worker_is_asked_again_as_another(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

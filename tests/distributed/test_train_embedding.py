@@ -128,6 +128,7 @@ def test_the_command_leaves_the_run_that_one_machine_does(
         assert run_cli(*verb).returncode == 0
 
 
+@pytest.mark.usefixtures("two_workers")
 def test_questions_over_all_nodes_are_asked_on_workers_as_on_one_machine(
     graph: Path, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_questions_over_all_nodes_are_asked_on_workers_as_on_one_machine(
     assert mrr(tmp_path / "run") == pytest.approx(here, abs=0.1)
 
 
+@pytest.mark.usefixtures("two_workers")
 def test_adams_states_go_with_the_rows_of_workers(graph: Path, tmp_path: Path) -> None:
     """Trained by two workers, and on by one machine."""
     adam: dict[str, Any] = {"optimizer": "adam", "lr": 0.01, "relation_lr": 0.3}

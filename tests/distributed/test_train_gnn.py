@@ -23,7 +23,7 @@ from graphsys.distributed.gnn.training import _identity
 from graphsys.distributed.group import raise_reason
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.run import read_state
-from tests.conftest import Run
+from tests.conftest import Call, Run
 from tests.processes import descendants, is_running, wait_for
 from tests.unit.gnn.small_graphs import graph_config, rings_and_trees, store_of
 
@@ -276,15 +276,16 @@ def test_a_killed_driver_leaves_no_process_and_resumes(
     assert accuracy(run) == pytest.approx(alone, abs=0.05)
 
 
-def test_what_workers_refuse_is_one_line(cora: Path, tmp_path: Path, run_cli: Run) -> None:
+@pytest.mark.usefixtures("two_workers")
+def test_what_workers_refuse_is_one_line(cora: Path, tmp_path: Path, call: Call) -> None:
     run = tmp_path / "run"
-    done = run_cli(
+    code, _, said = call(
         "train", "gnn", cora, "-o", run, "--cluster", "local:1", "--set", "label=colour"
     )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert "colour" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+    assert code == 2
+    assert said.splitlines()[-1].startswith("error: ")
+    assert "colour" in said.splitlines()[-1]
+    assert "Traceback" not in said
     assert not run.exists()
 
 
