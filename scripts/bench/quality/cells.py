@@ -23,7 +23,7 @@ _GAPS = {
     "fb15k237-complex": _SEARCH + "Ours has 45, dimension 200, one loss",
     "fb15k237-distmult": _SEARCH + "Ours has 12, 1000 sampled negatives, no dropout. On "
     "valid 8 epochs over all nodes have .333 with n3, .331 with DURA",
-    "fb15k237-transe": _SEARCH + "Ours has 8, one norm. On valid .315",
+    "fb15k237-transe": _SEARCH + "Ours has 8",
     "fb15k237-rotate": "theirs has dimension 1000 and some 300 epochs. Ours has 8. Its "
     "search is not run yet",
     "fb15k237-rescal": _SEARCH + "Ours has 30, dimension 100, one loss. The preset names "
