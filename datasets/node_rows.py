@@ -16,7 +16,7 @@ MAX_ROWS: Final = 1 << 24
 """Larger tables are left to ingest, which names the id and no line."""
 
 
-class UniqueRows:
+class RepeatedNodes:
     """Finds the second row of a node in a text file.
 
     Args:

@@ -21,7 +21,7 @@ from graphsys.core.types import NODE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.folders.ogb_binary import OgbBinarySource
-from graphsys.datasets.folders.ogb_splits import SplitSource, split_files
+from graphsys.datasets.folders.ogb_splits import OgbSplitSource, split_files
 from graphsys.datasets.table_spec import describe_source
 from graphsys.datasets.text.layout import as_count, show
 from graphsys.storage.source import Source
@@ -143,7 +143,7 @@ def open_ogb(files: list[InputFile], options: ReadOptions) -> Source:
                 f"{next(iter(splits.values()))}: edges of several types of nodes in files "
                 "of torch, which are not read"
             )
-        return SplitSource(root, splits, counts[NODE], not options.is_undirected)
+        return OgbSplitSource(root, splits, counts[NODE], not options.is_undirected)
     is_typed = path.name.startswith("num-node-dict")
     mapping = {
         "directed": not options.is_undirected,

@@ -27,7 +27,7 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 _ENDS: Final = (("head", "tail"), ("source_node", "target_node"))
 
 
-class SplitSource(Source):
+class OgbSplitSource(Source):
     """The nodes, and the edges that are saved by split.
 
     Args:

@@ -16,7 +16,7 @@ from typing import Final
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, input_file
-from graphsys.datasets.node_rows import UniqueRows
+from graphsys.datasets.node_rows import RepeatedNodes
 from graphsys.datasets.readers.edgelist import guess_kind, open_edgelist
 from graphsys.datasets.text.first_lines import first_lines
 from graphsys.datasets.text.layout import BLANKS, ID, WORD, LineFormat, TextColumn, show
@@ -48,7 +48,7 @@ class GraphalyticsSource(Source):
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the vertices, then the edges."""
-        unique = UniqueRows(self._vertices, self._layout)
+        unique = RepeatedNodes(self._vertices, self._layout)
         for parsed in parse_file(
             self._vertices, self._layout, num_threads=self._num_threads
         ):

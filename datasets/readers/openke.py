@@ -19,7 +19,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import integer_names
 from graphsys.datasets.files import InputFile, input_file, read_head
-from graphsys.datasets.node_rows import UniqueRows
+from graphsys.datasets.node_rows import RepeatedNodes
 from graphsys.datasets.readers.triples import TRIPLE
 from graphsys.datasets.text.layout import (
     BLANKS,
@@ -73,7 +73,7 @@ class OpenkeSource(Source):
             InputError: a line does not fit, or their number is not the first line's.
         """
         if self._entities is not None:
-            unique = UniqueRows(self._entities, _NAMES, skip=1)
+            unique = RepeatedNodes(self._entities, _NAMES, skip=1)
             for columns, num_bytes in self._blocks(self._entities, _NAMES):
                 unique.add(columns["id"])
                 yield NodeChunk(

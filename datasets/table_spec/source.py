@@ -11,7 +11,7 @@ from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, input_file
-from graphsys.datasets.node_rows import UniqueRows
+from graphsys.datasets.node_rows import RepeatedNodes
 from graphsys.datasets.readers.tables import Batches
 from graphsys.datasets.table_spec.arrays import NodeArrays
 from graphsys.datasets.table_spec.edges import list_chunks, matrix_chunks
@@ -155,7 +155,7 @@ def _listed(
             yield np.arange(begin, end, dtype=np.int64) + card.first, {}, 0
         return
     is_text = hasattr(table, "layout") and not card.where
-    unique = UniqueRows(table.file, table.layout, skip=table.skip) if is_text else None
+    unique = RepeatedNodes(table.file, table.layout, skip=table.skip) if is_text else None
     for rows in table.read():
         columns = rows.columns
         ids = columns.pop("id")

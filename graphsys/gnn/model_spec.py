@@ -153,7 +153,7 @@ def spec_of_module(name: str, cls: type) -> ModelSpec:
                 "features of its input and of its output)"
             ) from err
         _require_callable(layer, place)
-        layer.register_forward_hook(_CheckedRows(name, place, num_out))
+        layer.register_forward_hook(_OutputCheck(name, place, num_out))
         return layer
 
     return ModelSpec(name=name, make_layer=make)
@@ -186,7 +186,7 @@ def _require_callable(layer: Any, place: str) -> None:
         )
 
 
-class _CheckedRows:
+class _OutputCheck:
     """Refuses what a layer returns, if it is no row for each node.
 
     Args:

@@ -46,7 +46,7 @@ class Pulled:
 
 
 @dataclass(slots=True)
-class _Member:
+class _WorkerProgress:
     number: int = 0
     seen: int = 0
     seen_before: int = 0
@@ -77,11 +77,11 @@ class ParameterServer:
         }
         self._version = 0
         self._slack = slack
-        self._members: dict[str, _Member] = {}
+        self._members: dict[str, _WorkerProgress] = {}
 
     def join(self, worker: str) -> None:
         """Let a worker exchange."""
-        self._members[worker] = _Member(seen=-1, seen_before=-1)
+        self._members[worker] = _WorkerProgress(seen=-1, seen_before=-1)
 
     def forget(self, worker: str) -> None:
         """Wait for a worker no longer, and take nothing from it."""
@@ -138,7 +138,7 @@ class ParameterServer:
             for worker, member in self._members.items()
         }
 
-    def _add(self, member: _Member, pushed: Mapping[str, Blocks]) -> None:
+    def _add(self, member: _WorkerProgress, pushed: Mapping[str, Blocks]) -> None:
         if not pushed:
             return
         missed = self._version - max(member.seen, 0)
@@ -150,7 +150,7 @@ class ParameterServer:
             self._blocks[name][chosen] += differences
             self._changed[name][chosen] = self._version
 
-    def _tick(self, member: _Member, *, is_last: bool) -> None:
+    def _tick(self, member: _WorkerProgress, *, is_last: bool) -> None:
         if member.is_active:
             member.clock += 1
         elif not is_last:  # whoever comes back is as far as the slowest, at least

@@ -24,7 +24,7 @@ from graphsys.storage.transaction import Transaction
 from graphsys.storage.write.edge_log import LogState
 from graphsys.storage.write.edge_sort import Cleaning, RangePlan
 from graphsys.storage.write.edge_write import EdgeTypeWriter
-from graphsys.storage.write.row_store import FoundRows, as_arrow
+from graphsys.storage.write.row_store import FoundRowStore, as_arrow
 
 
 @contextmanager
@@ -238,7 +238,7 @@ class NodeFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class PartScan:
     """What reading a part of the input left.
 
     Attributes:
@@ -269,7 +269,7 @@ class TypeColumns:
     time_unit: str
     types: dict[str, np.dtype[Any]]
     further: tuple[str, ...]
-    rows: FoundRows | None = None
+    rows: FoundRowStore | None = None
 
     def dtypes(self, *, coalesce: bool) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the columns, which were decided before."""
@@ -308,7 +308,7 @@ class WriterWork:
         """Return the writer."""
         log = self.log
         if log.further:
-            rows = FoundRows(log.further, here.files.local, here.scratch)
+            rows = FoundRowStore(log.further, here.files.local, here.scratch)
             log = replace(log, rows=rows)
         return EdgeTypeWriter(
             self.name,

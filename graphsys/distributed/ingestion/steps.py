@@ -19,7 +19,7 @@ from graphsys.distributed.ingestion.plan import (
     IdBatch,
     IngestWork,
     NodeFiles,
-    Piece,
+    PartScan,
     WriterWork,
     Written,
 )
@@ -36,7 +36,7 @@ from graphsys.storage.transaction import Transaction
 from graphsys.storage.write.edge_log import EdgeLog
 from graphsys.storage.write.edge_sort import Cleaning
 from graphsys.storage.write.edge_write import EdgeTypeWriter
-from graphsys.storage.write.row_store import FoundRows
+from graphsys.storage.write.row_store import FoundRowStore
 
 
 class RunAll(Protocol):
@@ -184,7 +184,7 @@ class ClusterSteps(IngestSteps):
     ) -> None:
         super().__init__(source, options, transaction, progress)
         self._work, self._files, self._run_all = work, files, run_all
-        self._pieces: list[Piece] = []
+        self._pieces: list[PartScan] = []
 
     def _check_space(self, needed: int) -> None:
         if not is_remote(self._work.out):  # else the edges are never here
@@ -208,7 +208,7 @@ class ClusterSteps(IngestSteps):
                 self._logs[kind].absorb(state)
         for kind, log in self._logs.items():
             if further := self._further(kind):
-                log.rows = FoundRows(further, self._files.local, self._scratch)
+                log.rows = FoundRowStore(further, self._files.local, self._scratch)
         self._num_edges = sum(chunk.length for chunk in self._edges())
         for batch in self._ids():
             self._numbering(batch.node_type)

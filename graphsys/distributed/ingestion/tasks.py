@@ -19,7 +19,7 @@ from graphsys.distributed.ingestion.plan import (
     IdBatch,
     IngestWork,
     NodeFiles,
-    Piece,
+    PartScan,
     WriterWork,
     Written,
 )
@@ -36,7 +36,7 @@ from graphsys.storage.write.edge_log import EdgeLog
 Ints = npt.NDArray[np.int64]
 
 
-def scan(work: IngestWork, number: int) -> Piece:
+def scan(work: IngestWork, number: int) -> PartScan:
     """Read a part of the input: columns as they come, ids by shard.
 
     Raises:
@@ -69,7 +69,7 @@ def scan(work: IngestWork, number: int) -> Piece:
                 log.rows.move(made)
                 files.add(further[kind], made)
     states = [log.state() for log in logs.values()]
-    return Piece(chunks=chunks, states=states, further=further, bytes_read=bytes_read)
+    return PartScan(chunks=chunks, states=states, further=further, bytes_read=bytes_read)
 
 
 def _save_edges(

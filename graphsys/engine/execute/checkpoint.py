@@ -36,7 +36,7 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _SavedArray:
     """One array: its file's size and hash tell whether it is whole."""
 
     bytes: int
@@ -244,7 +244,7 @@ class Checkpoints:
         Raises:
             CorruptStoreError: it is missing, cut short or altered.
         """
-        file = _File(**said)
+        file = _SavedArray(**said)
         assert self._found is not None  # restore() checked
         path = self.folder / self._found["folder"] / f"{key}.npy"
         name = f"{self._found['folder']}/{path.name}"
@@ -330,14 +330,14 @@ def _restored(said: Mapping[str, Any], array: npt.NDArray[Any] | None) -> Fronti
     return Frontier.from_words(said["num_nodes"], copy, said["count"], said["edges"])
 
 
-def write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _File:
+def write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _SavedArray:
     """Write an array as a file ``KEY.npy``, flushed, and return what tells it is whole."""
     path = folder / f"{key}.npy"
     with path.open("wb") as file:
         file.writelines(npy_pieces(array))
         file.flush()
         os.fsync(file.fileno())
-    return _File(path.stat().st_size, _hash_file(path))
+    return _SavedArray(path.stat().st_size, _hash_file(path))
 
 
 def _hash(data: bytes) -> str:

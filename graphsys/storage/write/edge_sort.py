@@ -123,7 +123,7 @@ class Cleaning:
     coalesce: bool = False
 
 
-class SortedRows:
+class SortedEdges:
     """The sorted edges of one partition's rows, in memory or in mapped files.
 
     Attributes:
@@ -248,12 +248,12 @@ class RowSorter:
         low, high = np.searchsorted(self.plan.parts, [part, part + 1])
         return int(low), int(high)
 
-    def sort(self, part: int, cleaning: Cleaning) -> SortedRows:
+    def sort(self, part: int, cleaning: Cleaning) -> SortedEdges:
         """Return the edges of a partition's rows, sorted and cleaned, once."""
         ranges = np.flatnonzero(self.plan.parts == part).tolist()
         begins = np.cumsum([0, *(self._segments.length(r) for r in ranges)]).tolist()
         num_rows = int(self._offsets[part + 1] - self._offsets[part])
-        rows = SortedRows(
+        rows = SortedEdges(
             self._scratch, num_rows, begins[-1], self._neighbor_dtype, self.dtypes
         )
 
@@ -278,7 +278,7 @@ class RowSorter:
         self._segments.remove()
 
     def _sort_range(
-        self, r: int, rows: SortedRows, piece: slice, cleaning: Cleaning
+        self, r: int, rows: SortedEdges, piece: slice, cleaning: Cleaning
     ) -> tuple[int, int, int]:
         """Sort one range into its piece of ``rows``; return edges left, repeats, loops."""
         # one node alone may have more edges than a range is to have
@@ -354,7 +354,7 @@ def _add_up(weight: npt.NDArray[Any], is_first: npt.NDArray[np.bool_]) -> None:
 
 def _clean(
     keys: npt.NDArray[np.uint64],
-    rows: SortedRows,
+    rows: SortedEdges,
     piece: slice,
     part_offset: int,
     cleaning: Cleaning,

@@ -28,7 +28,7 @@ from graphsys.storage.write.edge_sort import (
     Columns,
     RangePlan,
     RowSorter,
-    SortedRows,
+    SortedEdges,
 )
 from graphsys.storage.write.row_store import RowStore
 
@@ -228,7 +228,7 @@ class EdgeTypeWriter:
         pool: ThreadPoolExecutor,
         split: str,
         part: int,
-        rows: SortedRows,
+        rows: SortedEdges,
         first_edge: int,
     ) -> None:
         """Write a source partition's buckets and, if directed, its CSR beside them."""
@@ -274,7 +274,7 @@ class EdgeTypeWriter:
         split: str,
         i: int,
         j: int,
-        rows: SortedRows,
+        rows: SortedEdges,
         order: npt.NDArray[Any] | None,
         starts: npt.NDArray[np.int64],
     ) -> FileEntry:

@@ -61,7 +61,7 @@ class RowStore:
             self._table = pa.ipc.open_file(pa.memory_map(str(self._path))).read_all()
 
     def move(self, path: Path) -> None:
-        """Finish, and have the file somewhere else on its disk, for :class:`FoundRows`."""
+        """Finish, and move the file elsewhere on its disk, for :class:`FoundRowStore`."""
         self.finish()
         self._path.replace(path)
 
@@ -118,7 +118,7 @@ class RowStore:
         return _in_file(taken, len(rows), column.type, self._scratch)
 
 
-class FoundRows(RowStore):
+class FoundRowStore(RowStore):
     """Rows that others appended, file after file, which are opened when they are needed.
 
     Args:
