@@ -21,13 +21,62 @@ from graphsys.distributed.embedding.worker_pool import ServerLostError
 from graphsys.distributed.group import RestartBudget
 from graphsys.distributed.run import combined
 from graphsys.distributed.run_files import Listed
+from graphsys.distributed.transport.exchange import Payload
 from graphsys.distributed.work import ProgramWork
-from graphsys.distributed.worker import run_in_threads
+from graphsys.distributed.worker import Work, Worker
 from graphsys.embedding.data.schedule import Part
 from graphsys.engine.execute.prepared import compile_program, table_of
 from graphsys.engine.topology import Topology
 
 _MOST_SUPERSTEPS = 5000  # what never ends is told from what does
+
+
+class NearPeer:
+    """A mailbox in this process, for workers that are threads of it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def send(self, number: int, sender: int, payload: Payload) -> None:
+        """Put it in at once."""
+        self._worker.deliver(number, sender, payload)
+
+
+def run_in_threads(works: Sequence[Work]) -> list[dict[str, Any]]:
+    """Run a worker for every entry as threads of this process: for a look without Ray.
+
+    Args:
+        works: What each runs; the same for all.
+
+    Returns:
+        What :meth:`Worker.run` returns, of each.
+    """
+    for work in works[:1]:  # a module is loaded by one thread
+        if isinstance(work, ProgramWork):
+            compile_program(work.program(), Topology.of(work.graph), work.max_supersteps)
+    workers = [Worker() for _ in works]
+    peers = [NearPeer(worker) for worker in workers]
+    done: list[Any] = [None] * len(works)
+
+    def run(rank: int) -> None:
+        try:
+            done[rank] = workers[rank].run(rank, peers, works[rank])
+        except Exception as err:
+            done[rank] = err
+
+    threads = [
+        threading.Thread(target=run, args=(k,), daemon=True) for k in range(len(works))
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        threads[0].join(0.02)
+        if any(isinstance(found, Exception) for found in done):
+            break
+    for found in done:
+        if isinstance(found, Exception):
+            raise found
+    return done
 
 
 def run_by_workers(

@@ -70,17 +70,8 @@ def write_pieces(pieces: Iterator[pa.Table], out: Path, *, overwrite: bool = Fal
         _write(first.schema, chain([first], pieces), new, out.suffix)
 
 
-def write_stream(table: pa.Table, stream: IO[bytes], kind: str) -> None:
-    """Write a table to an open stream of bytes, one of :data:`STREAMS`.
-
-    Raises:
-        UnknownNameError: there is no such kind.
-    """
-    stream_pieces(iter([table]), stream, kind)
-
-
 def stream_pieces(pieces: Iterator[pa.Table], stream: IO[bytes], kind: str) -> None:
-    """Write a table that comes in pieces to an open stream; see :func:`write_stream`.
+    """Write a table that comes in pieces to an open stream, one of :data:`STREAMS`.
 
     Raises:
         UnknownNameError: there is no such kind.

@@ -27,11 +27,12 @@ from graphsys.distributed.group import MAX_RESTARTS
 from graphsys.distributed.run import ClusterResult, ClusterRun
 from graphsys.distributed.transport.exchange import Exchange, Mailbox
 from graphsys.distributed.work import ProgramWork
-from graphsys.distributed.worker import NearPeer, Worker, run_until_done
+from graphsys.distributed.worker import Worker, run_until_done
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
 from graphsys.engine.program_run import prepare_program
 from tests.advice.case import advised
+from tests.clusters import NearPeer
 from tests.conftest import Call, Run
 from tests.processes import descendants, is_running, running_cluster, wait_for
 from tests.stores import edge_chunk, make_store

@@ -12,7 +12,8 @@ from graphsys.core.errors import ClusterError
 from graphsys.core.types import EdgeType
 from graphsys.distributed.mining_work import MiningWork, run_mining
 from graphsys.distributed.transport.exchange import Exchange, Mailbox
-from graphsys.distributed.worker import NearPeer, Worker, run_in_threads
+from graphsys.distributed.worker import Worker
+from tests.clusters import NearPeer, run_in_threads
 from tests.conftest import Run
 from tests.stores import edge_chunk, make_store
 

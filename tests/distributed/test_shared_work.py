@@ -11,11 +11,11 @@ from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.run import ClusterRun, combined
 from graphsys.distributed.shared_work import SharedWork, result_of
-from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.result import Result
 from graphsys.graph.slices import Slice
+from tests.clusters import run_in_threads
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES = 400

@@ -10,11 +10,10 @@ import pytest
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
-from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
 from graphsys.engine.program_run import prepare_program
-from tests.clusters import run_by_workers
+from tests.clusters import run_by_workers, run_in_threads
 from tests.matrix import programs
 from tests.stores import edge_chunk, make_store
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from graphsys.embedding.data.bucket_order import (
     order_units,
 )
 from graphsys.embedding.data.schedule import BucketTask, inside_out, needs_of, units
-from graphsys.embedding.training.eviction import SwapPlan, all_swaps, count_swaps
+from graphsys.embedding.training.eviction import Swap, SwapPlan
 
 Need = frozenset[tuple[str, int]]
 RNG = np.random.default_rng(0)
@@ -43,6 +44,21 @@ def square(num_partitions: int) -> list[Need]:
 def in_order(name: str, needs: list[Need], capacity: int, seed: int = 0) -> list[Need]:
     rng = np.random.default_rng(seed)
     return [needs[k] for k in order_units(name, needs, capacity, rng)]
+
+
+def all_swaps(needs: list[frozenset[Any]], capacity: int) -> list[Swap[Any]]:
+    """Return every load of a sequence of units, from an empty buffer on."""
+    plan: SwapPlan[Any] = SwapPlan(capacity)
+    plan.extend(needs)
+    swaps: list[Swap[Any]] = []
+    while not plan.is_done:
+        swaps += plan.advance()
+    return swaps
+
+
+def count_swaps(needs: list[Need], capacity: int) -> int:
+    """Return how often a partition is replaced; filling the buffer is not counted."""
+    return sum(swap.evict is not None for swap in all_swaps(needs, capacity))
 
 
 @pytest.mark.parametrize("name", ORDERS)

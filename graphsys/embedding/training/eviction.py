@@ -79,18 +79,3 @@ class SwapPlan(Generic[Part]):
             return (uses[at] if at < len(uses) else float("inf")), part
 
         return max(parts, key=next_use)
-
-
-def all_swaps(needs: Iterable[frozenset[Part]], capacity: int) -> list[Swap[Part]]:
-    """Return every load of a sequence of units, from an empty buffer on."""
-    plan: SwapPlan[Part] = SwapPlan(capacity)
-    plan.extend(needs)
-    swaps: list[Swap[Part]] = []
-    while not plan.is_done:
-        swaps += plan.advance()
-    return swaps
-
-
-def count_swaps(needs: Iterable[frozenset[Part]], capacity: int) -> int:
-    """Return how often a partition is replaced; filling the buffer is not counted."""
-    return sum(swap.evict is not None for swap in all_swaps(needs, capacity))

@@ -113,14 +113,3 @@ def atomic_min(array: Any, i: Any, value: Any) -> bool:
             return True
         old = array[i]
     return False
-
-
-@inline_jit
-def atomic_max(array: Any, i: Any, value: Any) -> bool:
-    """Raise the element to ``value`` if that is larger; tell whether it was."""
-    old = array[i]
-    while value > old:
-        if compare_exchange(array, i, old, value):
-            return True
-        old = array[i]
-    return False

@@ -28,7 +28,7 @@ from graphsys.storage.remote.hub_folder import (
     unpacked_anew,
 )
 from graphsys.storage.verify.run import verify_run
-from graphsys.storage.verify.verify import Problem, VerifyReport, verify
+from graphsys.storage.verify.verify import VerifyReport, verify
 
 _LEFT: Final = (
     "is no part of it: a killed writer left it, or one is writing now; the next writer "
@@ -64,12 +64,14 @@ def _verify_hub(path: Path, progress: Progress) -> VerifyReport:
         with unpacked_anew(path) as folder:
             problems = verify_run(folder, progress).problems
     except CorruptStoreError as err:
-        return _report({SETTINGS_NAME: str(err).removeprefix(f"{path} ")})
+        return VerifyReport.of({SETTINGS_NAME: str(err).removeprefix(f"{path} ")})
     texts = (RUN_NAME, CONFIG_NAME)
     of_texts = [f"{it.file} in it {it.what}" for it in problems if it.file in texts]
     of_tensors = [f"{it.file} in it {it.what}" for it in problems if it.file not in texts]
     found = {SETTINGS_NAME: of_texts, WEIGHTS_NAME: of_tensors}
-    return _report({name: "; ".join(whats) for name, whats in found.items() if whats})
+    return VerifyReport.of(
+        {name: "; ".join(whats) for name, whats in found.items() if whats}
+    )
 
 
 def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
@@ -84,19 +86,19 @@ def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
         head = store.read(head_name)
         if head is None:
             problems = {head_name: "is missing"}
-            return _report(problems | _unlisted(store, sizes, set(), head_name))
+            return VerifyReport.of(problems | _unlisted(store, sizes, set(), head_name))
         try:
             files = _files(location, folder, head_name, head)
         except (CorruptStoreError, InvalidGraphError) as err:
             what = " ".join(str(err).split()).removeprefix(f"{folder}/{head_name}")
-            return _report({head_name: what.lstrip(": ")})
+            return VerifyReport.of({head_name: what.lstrip(": ")})
         _fetch(store, folder, files, sizes, progress)
         _drop_damaged_copies(location, head, folder, head_name)
         report = (verify_run if head_name == RUN_NAME else verify)(folder, progress)
         keys = {file.name: file.key for file in files}
         found = {keys.get(it.file, it.file): it.what for it in report.problems}
         strays = _unlisted(store, sizes, set(keys.values()), head_name)
-        return _report(found | strays)
+        return VerifyReport.of(found | strays)
 
 
 def _drop_damaged_copies(
@@ -167,8 +169,3 @@ def _unlisted(
         is_left = first in claims and first not in current
         problems[first if is_left else name] = _LEFT if is_left else _STRANGE
     return problems
-
-
-def _report(problems: Mapping[str, str]) -> VerifyReport:
-    listed = [Problem(file, what) for file, what in sorted(problems.items())]
-    return VerifyReport(not listed, listed)

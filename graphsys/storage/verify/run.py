@@ -24,7 +24,7 @@ from graphsys.storage.locks import LOCK_NAME, is_locked
 from graphsys.storage.runs.run_folder import read_content
 from graphsys.storage.runs.run_pins import RunPin, pinned
 from graphsys.storage.runs.run_replacement import STAGED_NAME
-from graphsys.storage.verify.verify import Problem, VerifyReport, what_is_damaged
+from graphsys.storage.verify.verify import VerifyReport, what_is_damaged
 
 _LOG = "training.jsonl"
 _OTHERS = ("checkpoints", "indexes", "tensorboard")  # folders that are no checkpoint's
@@ -46,8 +46,7 @@ def verify_run(path: Path, progress: Progress = SILENT) -> VerifyReport:
                 problems[inner] = "is no whole checkpoint; remove it"
             continue
         problems |= {f"{inner}/{name}": what for name, what in _problems(kept, progress)}
-    listed = [Problem(file, what) for file, what in sorted(problems.items())]
-    return VerifyReport(not listed, listed)
+    return VerifyReport.of(problems)
 
 
 def _problems(

@@ -14,7 +14,7 @@ the graph.
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,12 @@ class VerifyReport:
     ok: bool
     problems: list[Problem]
 
+    @classmethod
+    def of(cls, problems: Mapping[str, str]) -> "VerifyReport":
+        """Return what was found, in the order of the files."""
+        listed = [Problem(file, what) for file, what in sorted(problems.items())]
+        return cls(not listed, listed)
+
 
 def verify(path: str | os.PathLike[str], progress: Progress = SILENT) -> VerifyReport:
     """Read a whole store and report everything that is wrong with it.
@@ -82,12 +88,12 @@ def verify(path: str | os.PathLike[str], progress: Progress = SILENT) -> VerifyR
             manifest, pin = pin_current(root)
         except InvalidGraphError:
             if root.is_dir() and generations(root):
-                return _report({MANIFEST_NAME: "is missing"})
+                return VerifyReport.of({MANIFEST_NAME: "is missing"})
             raise
         except CorruptStoreError as err:
             found = _manifest_problem(root)
             if found is not None:
-                return _report({MANIFEST_NAME: found})
+                return VerifyReport.of({MANIFEST_NAME: found})
             manifest = Manifest.read(root)  # only the generation's folder is missing
             del err
         return _verify_generation(root, manifest, progress)
@@ -111,12 +117,7 @@ def _verify_generation(root: Path, manifest: Manifest, progress: Progress) -> Ve
     ):
         for file, what in checker.problems(progress):
             problems.setdefault(file, what)
-    return _report(problems)
-
-
-def _report(problems: dict[str, str]) -> VerifyReport:
-    listed = [Problem(file, what) for file, what in sorted(problems.items())]
-    return VerifyReport(not listed, listed)
+    return VerifyReport.of(problems)
 
 
 def _manifest_problem(root: Path) -> str | None:

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameError
-from graphsys.engine.output import STREAMS, write_stream, write_table
+from graphsys.engine.output import STREAMS, stream_pieces, write_table
 
 TABLE = pa.table({"id": [3, 1], "value": pa.array([None, 0.5])})
 FULL = """
@@ -132,7 +132,7 @@ def test_json_is_an_array_or_an_object_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", STREAMS)
 def test_every_stream_reads_back(kind: str) -> None:
     stream = io.BytesIO()
-    write_stream(TABLE, stream, kind)
+    stream_pieces(iter([TABLE]), stream, kind)
     stream.seek(0)
     if kind == "arrow":
         assert pa.ipc.open_stream(stream).read_all().equals(TABLE)
@@ -143,4 +143,4 @@ def test_every_stream_reads_back(kind: str) -> None:
         options = pyarrow.csv.ParseOptions(delimiter="," if kind == "csv" else "\t")
         assert pyarrow.csv.read_csv(stream, parse_options=options).equals(TABLE)
     with pytest.raises(UnknownNameError, match="format of a stream"):
-        write_stream(TABLE, io.BytesIO(), "xlsx")
+        stream_pieces(iter([TABLE]), io.BytesIO(), "xlsx")
