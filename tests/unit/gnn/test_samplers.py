@@ -202,3 +202,33 @@ def test_what_is_left_of_a_weighed_row_stands_for_all_of_it(tmp_path: Path) -> N
         )
         filled = totals > 0
         assert np.allclose(totals[filled], 1) == has_shares
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"frontier": "new"},
+            "^frontier: got new with model sage and batch_size 0, expected",
+        ),
+        ({"replace": True}, "^replace: got True .* expected False: all neighbors send"),
+        ({"accumulate": 2}, "^accumulate: got 2 .* expected 1: an epoch is one batch"),
+        (
+            {"epoch_batches": 3},
+            "^epoch_batches: got 3 .* expected 0: an epoch is one batch",
+        ),
+    ],
+)
+def test_what_samples_is_refused_where_a_step_is_of_the_whole_graph(
+    settings: dict[str, Any], message: str
+) -> None:
+    GnnConfig(layers=2, batch_size=64, **settings)
+    with pytest.raises(ConfigError, match=message):
+        GnnConfig(layers=2, batch_size=0, **settings)
+
+
+def test_what_a_model_does_not_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^frontier: got new with model lightgcn, expec"):
+        GnnConfig(model="lightgcn", frontier="new", task="link_prediction")
+    with pytest.raises(ConfigError, match=r"^activation: got elu with model hgt, expected"):
+        GnnConfig(model="hgt", activation="elu")
