@@ -105,8 +105,8 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
     ):
         raise ConfigError(
             f"task {config.task}: column {config.label!r} of node type {node_type!r} "
-            f"is {labels.type}, expected integers, text or lists of them; of numbers with "
-            "a fraction train task=regression"
+            f"is {labels.type}, expected integers, text or lists of them; write "
+            "classes without a fraction, or train task=regression"
         )
     known = pc.is_valid(labels).to_numpy()
     for split, nodes in splits.items():
@@ -138,8 +138,8 @@ def read_labels(graph: GraphReader, config: GnnConfig) -> NodeLabels:
 def _as_classes(labels: Any, name: str) -> Any:
     """Return labels with nulls for those that say that there is none: -1, NaN, no text.
 
-    Of -1 and 1 alone, as some tell two classes, both are classes; a note says so. Numbers
-    with a fraction stay as they are, to be refused.
+    Of -1 and 1 alone, as some tell two classes, both are classes; a note says so. Floats
+    stay as they are, to be refused, but for whole numbers beside NaN.
 
     Raises:
         ConfigError: a list of classes has one that says that there is none.
@@ -155,10 +155,10 @@ def _as_classes(labels: Any, name: str) -> Any:
         return labels
     if pa.types.is_floating(kind):  # integers become that beside NaN, in pandas
         labels = pc.if_else(pc.is_nan(labels), pa.scalar(None, kind), labels)
-        if (
-            not labels.null_count
-            or pc.all(pc.equal(pc.floor(labels), labels)).as_py() is False
-        ):
+        is_whole = pc.and_(
+            pc.equal(pc.floor(labels), labels), pc.less(pc.abs(labels), 2**53)
+        )
+        if not labels.null_count or pc.all(is_whole).as_py() is False:
             return labels
         labels = pc.cast(labels, pa.int64())
     says_none = _says_none(labels)

@@ -134,7 +134,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="low-memory-") as name:
         folder = Path(name)
         machine = describe_run(describe_machine(folder), [])
-        machine["command"] = command
+        machine["command"] = output.stamp(command)["command"]
         for preset in chosen:
             recipe, source = SOURCES[preset]
             recipes.build(recipe, folder / preset, folder=options.shared / "data" / source)

@@ -127,7 +127,7 @@ def main(arguments: list[str]) -> int:
     command = " ".join(["scripts/bench/run quality_embedding", *arguments])
     with tempfile.TemporaryDirectory(prefix="quality-embedding-") as name:
         machine = describe_run(describe_machine(Path(name)), [])
-        machine["command"] = command
+        machine["command"] = output.stamp(command)["command"]
         path = output.result_path("embedding_quality", machine["hardware"])
         rows = json.loads(path.read_text())["rows"] if path.exists() else []
         if options.table:

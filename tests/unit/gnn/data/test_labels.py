@@ -72,6 +72,12 @@ def test_lists_of_classes_have_no_such_entry(tmp_path: Path, values: Any) -> Non
         labels_of(tmp_path, [*values, values[0], values[0], [], []])
 
 
+@pytest.mark.parametrize("odd", [np.inf, 1e300])
+def test_floats_beyond_whole_numbers_are_refused(tmp_path: Path, odd: float) -> None:
+    with pytest.raises(ConfigError, match="is double, expected integers, text or lists"):
+        labels_of(tmp_path, [0.0, 1.0, 0.0, 1.0, odd, None])
+
+
 def test_fractions_are_refused_with_the_task_that_takes_them(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="train task=regression"):
         labels_of(tmp_path, [0.5, 1.0, 0.25, 1.0, None, None])
