@@ -121,7 +121,7 @@ def test_negatives_are_no_known_answers_of_rankings(tmp_path: Path) -> None:
     found = {}
     for count in (0, 3):
         gs.split(tmp_path / "g", tmp_path / f"h{count}", negatives=count, seed=4)
-        options = {"task": "link_prediction", "epochs": 1, "dim": 8, "eval_split": "none"}
+        options = {"task": "link_prediction", "epochs": 1, "dim": 8, "eval_every": 0}
         config = gs.gnn.GnnConfig(**options)  # type: ignore[arg-type]
         run = tmp_path / f"r{count}"
         gs.gnn.train(tmp_path / f"h{count}", config, run)
