@@ -90,6 +90,14 @@ def prepared(store: Path, program: str, checkpoint: Path | None = None) -> Clust
     return ClusterRun.of(work, program, {}, Cluster.parse("local:2"))
 
 
+def under_way(run: ClusterRun) -> tuple[threading.Thread, list[ClusterResult]]:
+    """Start a run; return its thread, and where its result will be."""
+    done: list[ClusterResult] = []
+    thread = threading.Thread(target=lambda: done.append(run.run()))
+    thread.start()
+    return thread, done
+
+
 def test_the_command_gives_what_one_machine_does(
     store: Path, tmp_path: Path, run_cli: Run
 ) -> None:
@@ -120,10 +128,7 @@ def test_what_is_sent_is_printed(store: Path, tmp_path: Path, run_cli: Run) -> N
 def test_a_stopped_worker_is_waited_for(
     store: Path, tmp_path: Path, long_program: str
 ) -> None:
-    run = prepared(store, long_program, tmp_path / "kept")
-    done: list[ClusterResult] = []
-    thread = threading.Thread(target=lambda: done.append(run.run()))
-    thread.start()
+    thread, done = under_way(prepared(store, long_program, tmp_path / "kept"))
     wait_for((tmp_path / "kept" / "checkpoint.json").exists)
     below = workers_below(os.getpid())
     os.kill(below[0], signal.SIGSTOP)
@@ -451,10 +456,7 @@ def test_folders_of_ray_that_others_hold_or_never_claimed_stay(
 def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
     store: Path, tmp_path: Path, long_program: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run = prepared(store, long_program, tmp_path / "kept")
-    done: list[ClusterResult] = []
-    thread = threading.Thread(target=lambda: done.append(run.run()))
-    thread.start()
+    thread, done = under_way(prepared(store, long_program, tmp_path / "kept"))
     wait_for((tmp_path / "kept" / "checkpoint.json").exists)
     at = json.loads((tmp_path / "kept" / "checkpoint.json").read_text())
     assert at["content"]["position"]["superstep"] < 1100  # in the middle
