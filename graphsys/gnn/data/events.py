@@ -69,6 +69,11 @@ class EventStream:
         return recent_rows(self.src, self.dst, self.time, self.num_nodes)
 
     @property
+    def known_splits(self) -> list[str]:
+        """Names of the splits that have events."""
+        return [name for name, (begin, end) in self.spans.items() if begin < end]
+
+    @property
     def train_span(self) -> int:
         """Time between the first and the last training event, at least 1."""
         begin, end = self.spans["train"]

@@ -86,7 +86,7 @@ class EventPrediction:
     @property
     def known_splits(self) -> list[str]:
         """Names of the splits that have edges."""
-        return [it for it, (low, high) in self.events.spans.items() if low < high]
+        return self.events.known_splits
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - MRR and MRR of the watched split, or None without such edges."""
@@ -142,7 +142,7 @@ class StaticPrediction(LinkPrediction):
     @property
     def known_splits(self) -> list[str]:
         """Names of the splits that have edges."""
-        return [it for it, (low, high) in self.events.spans.items() if low < high]
+        return self.events.known_splits
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - MRR and MRR of the watched split, or None without such edges."""
