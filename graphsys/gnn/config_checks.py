@@ -24,7 +24,6 @@ def check_together(config: Any) -> None:
     if config.side_tasks:
         _check_side_tasks(config)
     _check_sampler(config)
-    _check_unread(config)
     if config.weighted:
         _check_weighted(config)
     _check_folds(config)
@@ -39,6 +38,33 @@ def check_together(config: Any) -> None:
         _check_graphs(config)
     if config.sample_at == "owners":
         _check_owners(config)
+
+
+def require_read(config: Any) -> None:
+    """Check that something reads what is not at its default.
+
+    Of new trainings only: runs from before this was checked have such settings.
+
+    Raises:
+        ConfigError: Nothing reads it.
+    """
+    spec = spec_of(config.model)
+    takes_all = config.is_whole_graph or config.is_of_graphs
+    draws_none = takes_all or spec.make_stream is not None or spec.messages == "none"
+    for name, is_unread, reason in (
+        ("frontier", draws_none, "no neighbors are drawn"),
+        ("replace", draws_none or spec.messages == "walks", "no neighbors are drawn"),
+        ("accumulate", config.is_full_batch, "an epoch is one batch"),
+        ("epoch_batches", config.is_full_batch, "an epoch is one batch"),
+        ("activation", spec.has_activation, "its layers have their own"),
+    ):
+        default = type(config).__dataclass_fields__[name].default
+        found = getattr(config, name)
+        if is_unread and found != default:
+            raise ConfigError(
+                f"{name}: got {found} with model {config.model}, batch_size "
+                f"{config.batch_size} and task {config.task}, expected {default}: {reason}"
+            )
 
 
 def _check_layers(config: Any) -> None:
@@ -223,28 +249,6 @@ def _check_sampler(config: Any) -> None:
             raise ConfigError(
                 f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
                 f"expected otherwise: {reason}"
-            )
-
-
-def _check_unread(config: Any) -> None:
-    """Refuse settings away from their defaults that nothing would read."""
-    spec = spec_of(config.model)
-    is_whole, is_full = config.is_whole_graph, config.is_full_batch
-    whole = "all neighbors send messages"
-    for name, is_unread, reason in (
-        ("frontier", is_whole, whole),
-        ("replace", is_whole, whole),
-        ("accumulate", is_full, "an epoch is one batch"),
-        ("epoch_batches", is_full, "an epoch is one batch"),
-        ("activation", spec.has_activation, "its layers have their own"),
-    ):
-        default = type(config).__dataclass_fields__[name].default
-        found = getattr(config, name)
-        if is_unread and found != default:
-            given = f"model {config.model}"
-            given += " and batch_size 0" if is_full else ""
-            raise ConfigError(
-                f"{name}: got {found} with {given}, expected {default}: {reason}"
             )
 
 

@@ -20,6 +20,7 @@ from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import stored_graph
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
+from graphsys.gnn.config_checks import require_read
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
 from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
@@ -112,6 +113,8 @@ def train(
     budget = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else GnnConfig()
+    if not resume:
+        require_read(config)
     if config.sample_at == "owners" and owners is None and not resume:
         raise ConfigError(
             "sample_at: got owners without --cluster, but one process has all nodes; add "
