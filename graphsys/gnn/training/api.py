@@ -114,12 +114,7 @@ def train(
     if config is None:
         config = run_config(out) if resume else GnnConfig()
     if not resume:
-        require_read(config)
-    if config.sample_at == "owners" and owners is None and not resume:
-        raise ConfigError(
-            "sample_at: got owners without --cluster, but one process has all nodes; add "
-            "--cluster, or leave sample_at out"
-        )
+        _require_new(config, owners)
     threads = num_threads(config, graph.num_edges)
     transfer = open_transfer(device, config)
     has_gpu = transfer is not None and transfer.is_real
@@ -171,6 +166,16 @@ def train(
         )
         planned = {name: plan[name] for name in _PLANNED if name in plan}
         return replace(report, metrics={**planned, **report.metrics})
+
+
+def _require_new(config: GnnConfig, owners: Owners | None) -> None:
+    """Refuse settings that a resumed run may have, but no new one."""
+    require_read(config)
+    if config.sample_at == "owners" and owners is None:
+        raise ConfigError(
+            "sample_at: got owners without --cluster, but one process has all nodes; add "
+            "--cluster, or leave sample_at out"
+        )
 
 
 def build_context(
