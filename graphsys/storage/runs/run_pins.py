@@ -9,6 +9,7 @@ Where a training ends before its readers do, the last of those removes what is l
 import contextlib
 import fcntl
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -151,8 +152,12 @@ class _Replaced:
 
 @dataclass(slots=True)
 class _Waiting:
-    """What a training of this process has to remove when nobody reads it any more."""
+    """What a training of this process has to remove when nobody reads it any more.
 
+    Workers may be threads of one process: who holds the lock removes.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
     checkpoints: list[_Replaced] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
 
@@ -193,20 +198,23 @@ def remove_replaced(path: Path, names: Iterable[str]) -> None:
         OSError: One cannot be removed.
     """
     waiting = _of(path)
-    waiting.names.update(names)
-    for checkpoint in list(waiting.checkpoints):
-        if not _is_read(checkpoint.head):
-            waiting.checkpoints.remove(checkpoint)  # first: Ctrl-C may come in between
-            os.close(checkpoint.head)
-    held = {name for it in waiting.checkpoints for name in it.files}
-    removed = waiting.names - held
-    ownership.remove_listed(path, removed)
-    waiting.names -= removed
+    with waiting.lock:
+        waiting.names.update(names)
+        for checkpoint in list(waiting.checkpoints):
+            if not _is_read(checkpoint.head):
+                waiting.checkpoints.remove(checkpoint)  # first: Ctrl-C may come in between
+                os.close(checkpoint.head)
+        held = {name for it in waiting.checkpoints for name in it.files}
+        removed = waiting.names - held
+        ownership.remove_listed(path, removed)
+        waiting.names -= removed
 
 
 def is_read(path: Path) -> bool:
     """Return whether a reader has pinned a checkpoint that this process replaced."""
-    return any(_is_read(checkpoint.head) for checkpoint in _of(path).checkpoints)
+    waiting = _of(path)
+    with waiting.lock:
+        return any(_is_read(checkpoint.head) for checkpoint in waiting.checkpoints)
 
 
 def forget(path: Path) -> None:
