@@ -1,14 +1,23 @@
-"""How long numba compiles, or loads what it compiled before; and Python's parser."""
+"""How long numba compiles, or loads what it compiled before; and Python's parser.
+
+A module holds kernels for every case; what a plan charges for compiling is those that the
+work will call and that no cache holds. Which ones a work has called is kept in the user's
+cache by the work's name.
+"""
 
 import ast
+import contextlib
+import os
 import threading
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from graphsys.core.events import ended, is_observing, is_recording
+from graphsys.core.user_cache import user_cache
 
 PARSER: Final = threading.Lock()
 """Held by whoever parses Python, or has NumPy do so: in CPython 3.11 two threads that parse
@@ -104,6 +113,10 @@ FIRST_KERNEL_BYTES = 8 << 20
 """What compiling takes once: the compiler's own tables."""
 KERNEL_BYTES = 1 << 20
 """What compiling one kernel more takes, and the process keeps."""
+_noted: dict[tuple[str, str | None], frozenset[str]] = {}
+"""What this process noted last, by the work and the cache."""
+_cached: set[tuple[str, str | None]] = set()
+"""Works none of whose kernels had to be compiled: that stays so in a process."""
 
 
 def compile_bytes(kernels: Iterable[Any], used: Collection[str] = ()) -> int:
@@ -170,3 +183,76 @@ def compile_ahead(kernel: Any, *arguments: Any) -> None:
     compile_first(kernel, *arguments)
     if not is_observing():  # how many were made, the watch tells
         ended("compile", began, time.perf_counter_ns() - began)
+
+
+class WorkKernels:
+    """The kernels that a work may call, and which of them its runs have called.
+
+    Args:
+        work: The work's name, as good as a file's.
+        kernels: Returns the kernels; anything else among them is passed over.
+    """
+
+    def __init__(self, work: str, kernels: Callable[[], Iterable[Any]]) -> None:
+        self._work, self._kernels = work, kernels
+
+    def compile_bytes(self) -> int:
+        """Return what compiling those that are missing from the cache takes."""
+        if self._place() in _cached:
+            return 0
+        found = compile_bytes(self._kernels(), used_kernels(self._work))
+        if not found:
+            _cached.add(self._place())
+        return found
+
+    def remember(self) -> None:
+        """Note which of them this process has called; the same ones are noted once."""
+        called = frozenset(
+            name_of(it) for it in self._kernels() if getattr(it, "overloads", None)
+        )
+        place = self._place()
+        if _noted.get(place) != called:
+            remember_kernels(self._work, called)
+            _noted[place] = called
+
+    def _place(self) -> tuple[str, str | None]:
+        return self._work, os.environ.get("GRAPHSYS_CACHE")
+
+
+def used_kernels(work: str) -> frozenset[str]:
+    """Return the names of the kernels that runs of a work left compiled.
+
+    Args:
+        work: The work's name, as good as a file's.
+
+    Returns:
+        Names as ``module.kernel``; none where no run is known.
+    """
+    file, text = _file_of(work), ""
+    if file is not None:
+        with contextlib.suppress(OSError, ValueError):
+            text = file.read_text(encoding="ascii")
+    return frozenset(text.split())
+
+
+def remember_kernels(work: str, names: Iterable[str]) -> None:
+    """Add to what is known of a work; where that cannot be written, it is not.
+
+    Args:
+        work: The work's name, as good as a file's.
+        names: Names as ``module.kernel``.
+    """
+    file, new = _file_of(work), sorted(set(names) - used_kernels(work))
+    if file is None or not new:
+        return
+    with contextlib.suppress(OSError):  # it is a cache: nothing depends on it
+        out = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(out, "".join(f"{name}\n" for name in new).encode("ascii"))
+        finally:
+            os.close(out)
+
+
+def _file_of(work: str) -> Path | None:
+    folder = user_cache("kernels")
+    return None if folder is None else folder / f"{work}.txt"

@@ -25,8 +25,8 @@ from graphsys.distributed.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_until_done
 from graphsys.engine.algorithms.algorithm import Algorithm
-from graphsys.engine.execute.budget import MemoryPlan
 from graphsys.engine.execute.prepared import PreparedProgram, table_of
+from graphsys.engine.memory_plan import MemoryPlan
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.result import Result, cut_short

@@ -22,10 +22,10 @@ from graphsys.distributed.mining_work import share_of_memory
 from graphsys.distributed.ownership import Ownership
 from graphsys.distributed.transport.exchange import Exchange, Payload
 from graphsys.engine.algorithms import get, triangles
-from graphsys.engine.execute.budget import placed
 from graphsys.engine.execute.executor import Position
+from graphsys.engine.memory_plan import placed
 from graphsys.engine.native_plan import NativeRun
-from graphsys.engine.origin import marked, parameters_of
+from graphsys.engine.result import marked, parameters_of
 from graphsys.engine.topology import Topology
 from graphsys.graph.slices import Slice
 

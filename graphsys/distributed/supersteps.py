@@ -31,7 +31,7 @@ from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.frontier import Frontier, StepResult
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Kernels, Launcher
-from graphsys.engine.execute.memory_estimate import MemoryEstimate
+from graphsys.engine.execute.program_memory import MemoryEstimate
 from graphsys.engine.execute.rows import RowBlock, all_nodes
 from graphsys.engine.execute.supersteps import Supersteps
 from graphsys.engine.program import VertexProgram

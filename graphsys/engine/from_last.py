@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from graphsys.engine.last_result import read_last
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.native_plan import NativeRun, prepare_native
-from graphsys.engine.needs import Facts, Need
-from graphsys.engine.origin import parameters_of
-from graphsys.engine.result import Result
+from graphsys.engine.result import Result, parameters_of
 from graphsys.engine.topology import Topology
 
 _NODE_BYTES: Final = {"wcc": 41, "pagerank": 24, "bfs": 49, "sssp": 49}

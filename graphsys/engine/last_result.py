@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.origin import Origin, origin_of
-from graphsys.engine.result import Result
+from graphsys.engine.result import Origin, Result, origin_of
 from graphsys.engine.topology import Topology
 from graphsys.storage.dynamic.delta_range import DeltaEdges, edges_since, state_checksum
 from graphsys.storage.reader import GraphReader

@@ -11,27 +11,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from graphsys.core.compiling import CompileWatch
+from graphsys.core.compiling import CompileWatch, WorkKernels
 from graphsys.core.events import observing_seconds
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import IN_NOTEBOOKS, Progress, collected_figures
 from graphsys.core.threads import num_cores
-from graphsys.engine.execute.budget import (
+from graphsys.engine.memory_plan import (
+    Facts,
     MemoryPlan,
     Mode,
+    Need,
+    RowBytes,
     base_bytes,
     budget_of,
     fitting,
     placed,
     reasons_of,
     row_texts,
+    simple_bytes,
     too_small,
+    united_bytes,
 )
-from graphsys.engine.needs import Facts, Need, RowBytes, simple_bytes, united_bytes
-from graphsys.engine.origin import marked, parameters_of
-from graphsys.engine.result import Result
+from graphsys.engine.result import Result, marked, parameters_of
 from graphsys.engine.topology import Topology
-from graphsys.engine.used_kernels import WorkKernels
 from graphsys.storage.scratch_arrays import scratch_is_memory
 
 if TYPE_CHECKING:

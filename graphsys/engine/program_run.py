@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from graphsys.core.memory import format_bytes
 from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
-from graphsys.engine.execute.budget import MemoryPlan
-from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import PreparedProgram, prepare
+from graphsys.engine.execute.program_memory import MemoryEstimate
 from graphsys.engine.execute.supersteps import PULL_SHARE
+from graphsys.engine.memory_plan import MemoryPlan
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.run import check_settings, run_prepared

@@ -1,8 +1,9 @@
-"""What a run gives back: a table keyed by the user's ids, and how the run went."""
+"""What a run gives back: a table keyed by the user's ids, how it went, what it is of."""
 
+import inspect
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import pyarrow as pa
 from graphsys.core.caller_warnings import note
 from graphsys.core.errors import NotConvergedWarning
 from graphsys.core.notebook.tables import html_table
+from graphsys.engine.topology import Topology
+from graphsys.storage.dynamic.delta_range import state_checksum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 8
 RUN_KEY = b"graphsys.run"
 """Key of a table's metadata: JSON with ``algorithm``, ``supersteps``, ``converged``."""
+_ORIGIN_KEY = b"graphsys"
+_FREE = ("num_threads", "tolerance", "max_supersteps", "last")
+"""Parameters that a result may differ in from what goes on from it."""
 
 
 def cut_short(algorithm: str, supersteps: int, remedy: str = "") -> str:
@@ -169,3 +175,66 @@ class Result:
     def to_pandas(self) -> "pd.DataFrame":
         """Return the table as a pandas data frame."""
         return self.table.to_pandas()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a result was computed of.
+
+    Attributes:
+        algorithm: Its name.
+        parameters: Parameters that decide about the values, as texts.
+        generation: Of the store.
+        deltas: How many the store had.
+        checksum: Hash of the files that it had.
+    """
+
+    algorithm: str
+    parameters: dict[str, str]
+    generation: int
+    deltas: int
+    checksum: str
+
+
+def parameters_of(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the parameters that decide about values, as texts, defaults included."""
+    given = inspect.signature(function).parameters.values()
+    return {
+        p.name: str(options.get(p.name, p.default))
+        for p in given
+        if p.kind is p.KEYWORD_ONLY and p.name not in _FREE
+    }
+
+
+def marked(
+    table: pa.Table, algorithm: str, parameters: Mapping[str, str], topology: Topology
+) -> pa.Table:
+    """Return a table that tells what it is of; without a store it tells nothing."""
+    graph = topology.graph
+    if graph is None or graph.window is not None:
+        return table
+    manifest = graph.whole_manifest
+    count = len(manifest.deltas)
+    origin = Origin(
+        algorithm=algorithm,
+        parameters=dict(parameters),
+        generation=manifest.generation,
+        deltas=count,
+        checksum=state_checksum(manifest, count),
+    )
+    known = table.schema.metadata or {}
+    text = json.dumps(asdict(origin), sort_keys=True)
+    return table.replace_schema_metadata({**known, _ORIGIN_KEY: text.encode()})
+
+
+def origin_of(table: pa.Table) -> Origin | None:
+    """Return what a table tells it is of, or None."""
+    text = (table.schema.metadata or {}).get(_ORIGIN_KEY)
+    if text is None:
+        return None
+    try:
+        return Origin(**json.loads(text))
+    except (TypeError, ValueError):
+        return None

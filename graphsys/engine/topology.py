@@ -90,7 +90,8 @@ class Topology:
         """
         if isinstance(graph, Topology):
             return graph
-        graph = graph_of(graph)
+        if not isinstance(graph, GraphReader):
+            graph = graph_of(graph)
         return cls(NodeNumbers.of(graph), is_directed=graph.is_directed, graph=graph)
 
     @classmethod

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.threads import num_cores
+from graphsys.graph.csr import balanced_chunks
 from graphsys.kernels.cpu.mining.matches import END, STOP, fill_matches
-from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.mining.census.sums import degrees_of
 from graphsys.mining.count_plan import CountPlan
 from graphsys.mining.labeled_graph import LabeledGraph

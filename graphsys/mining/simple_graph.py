@@ -13,9 +13,8 @@ from graphsys.core.memory import format_bytes, keep_to_budget, parse_bytes, resi
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import GraphLike, graph_of
-from graphsys.graph.csr import Allocate, Csr, row_lengths
+from graphsys.graph.csr import Allocate, Csr, balanced_chunks, row_lengths
 from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renumber_rows
-from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.scratch_arrays import ScratchArrays, scratch_folder, scratch_is_memory

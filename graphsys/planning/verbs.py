@@ -20,7 +20,7 @@ from graphsys.planning.sized_graph import NODE, SizedGraph, sized_topology
 from graphsys.planning.task import Outlook, Workload, index_bytes, store_bytes
 
 if TYPE_CHECKING:
-    from graphsys.engine.execute.budget import MemoryPlan
+    from graphsys.engine.memory_plan import MemoryPlan
     from graphsys.storage.reader import GraphReader
 
 _STATE_BYTES: Final = 8

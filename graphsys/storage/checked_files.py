@@ -1,4 +1,4 @@
-"""Which files were found whole before: remembered by identity, so that one look is enough.
+"""The first look at a file, and which files were found whole: one look is enough.
 
 A file is the one that was looked at while its size, inode and times of change are the same.
 What was found is kept in the process and in the user's cache, never beside the files, where
@@ -8,17 +8,24 @@ be read is none.
 """
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import json
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+
 from graphsys.core import ownership
+from graphsys.core.checksums import PREFIX, digest
+from graphsys.core.threads import run_parallel
 from graphsys.core.user_cache import user_cache
+from graphsys.storage.manifest import FileEntry, Manifest
 
 _SETTLED_NS: Final = 50_000_000
 """A file changed so recently may change again without a later time of change."""
@@ -29,7 +36,10 @@ _MOST_FOLDERS: Final = 2048  # whose caches are kept
 
 _CACHE_NAME: Final = re.compile(r"[0-9a-f]{32}\.jsonl")
 
+_WORTH_A_THREAD: Final = 16 << 20  # bytes
+
 Identity = tuple[int, int, int, int]
+Check = Callable[[pa.RecordBatch], None]
 
 
 class CheckedFiles:
@@ -129,3 +139,68 @@ def _append(file: Path, line: bytes) -> None:
         os.write(out, line)
     finally:
         os.close(out)
+
+
+class FirstLook:
+    """Looks at the files of a graph, each once."""
+
+    def __init__(self, root: Path, manifest: Manifest) -> None:
+        self._known = CheckedFiles(root)
+        parts = (manifest.node_types, manifest.edge_types)
+        plain = [{k: dataclasses.asdict(v) for k, v in part.items()} for part in parts]
+        text = json.dumps(plain, sort_keys=True)
+        self._bounds = hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def require(
+        self, entry: FileEntry, mapped: pa.Buffer, batch: pa.RecordBatch, check: Check
+    ) -> None:
+        """Check a mapped file, unless that was done before.
+
+        Args:
+            entry: What the manifest says of the file.
+            mapped: All its bytes.
+            batch: What it holds.
+            check: Checks what the batch says; raises ValueError.
+
+        Raises:
+            ValueError: It is not what was written, or says what cannot be.
+            pa.ArrowException: Its arrays are not well-formed.
+        """
+        what = self._what(entry)
+        if self._known.is_known(entry.path, what):
+            return
+
+        def look(number: int) -> None:
+            if number == 0:
+                require_checksum(entry, mapped)
+            else:
+                batch.validate(full=True)
+                check(batch)
+
+        run_parallel(look, range(2), 2 if len(mapped) > _WORTH_A_THREAD else 1)
+        self._known.remember(entry.path, what)
+
+    def remember_written(self, files: list[FileEntry]) -> None:
+        """Say that files have just been written, so that nobody need look."""
+        for entry in files:
+            self._known.remember(entry.path, self._what(entry))
+
+    def _what(self, entry: FileEntry) -> str:
+        return f"{entry.xxh3 or entry.checksum} {entry.rows} {self._bounds}"
+
+
+def require_checksum(entry: FileEntry, data: pa.Buffer) -> None:
+    """Compare the bytes of a file with the checksum that was written down.
+
+    Stores from before there were fast checksums have SHA-256 only, which takes ten times
+    as long.
+
+    Raises:
+        ValueError: They differ.
+    """
+    if entry.xxh3.startswith(PREFIX):
+        is_right = digest(data) == entry.xxh3
+    else:
+        is_right = f"sha256:{hashlib.sha256(data).hexdigest()}" == entry.checksum
+    if not is_right:
+        raise ValueError("it does not match its checksum")

@@ -1,4 +1,4 @@
-"""The first look at a file of a store: is it what was written, and inside its bounds?
+"""What is checked of a file of a store: is it what was written, and inside its bounds?
 
 Reading follows what files say without asking again: an offset or a neighbor that is out of
 bounds would make kernels read anywhere, one that is merely wrong would change results. So
@@ -6,90 +6,14 @@ whoever maps a file for the first time compares its checksum and checks its boun
 the speed of memory; ``checked_files`` remembers that for as long as the file is the same.
 """
 
-import dataclasses
-import hashlib
-import json
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.checksums import PREFIX, digest
-from graphsys.core.threads import run_parallel
-from graphsys.storage.checked_files import CheckedFiles
-from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest
+from graphsys.storage.manifest import EdgeTypeEntry
 from graphsys.storage.views import view_of
 
-Check = Callable[[pa.RecordBatch], None]
 _PIECE = 1 << 20  # numbers looked at together: what is made of them stays in the cache
-_WORTH_A_THREAD = 16 << 20  # bytes
-
-
-class FirstLook:
-    """Looks at the files of a graph, each once."""
-
-    def __init__(self, root: Path, manifest: Manifest) -> None:
-        self._known = CheckedFiles(root)
-        parts = (manifest.node_types, manifest.edge_types)
-        plain = [{k: dataclasses.asdict(v) for k, v in part.items()} for part in parts]
-        text = json.dumps(plain, sort_keys=True)
-        self._bounds = hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def require(
-        self, entry: FileEntry, mapped: pa.Buffer, batch: pa.RecordBatch, check: Check
-    ) -> None:
-        """Check a mapped file, unless that was done before.
-
-        Args:
-            entry: What the manifest says of the file.
-            mapped: All its bytes.
-            batch: What it holds.
-            check: Checks what the batch says; raises ValueError.
-
-        Raises:
-            ValueError: It is not what was written, or says what cannot be.
-            pa.ArrowException: Its arrays are not well-formed.
-        """
-        what = self._what(entry)
-        if self._known.is_known(entry.path, what):
-            return
-
-        def look(number: int) -> None:
-            if number == 0:
-                require_checksum(entry, mapped)
-            else:
-                batch.validate(full=True)
-                check(batch)
-
-        run_parallel(look, range(2), 2 if len(mapped) > _WORTH_A_THREAD else 1)
-        self._known.remember(entry.path, what)
-
-    def remember_written(self, files: list[FileEntry]) -> None:
-        """Say that files have just been written, so that nobody need look."""
-        for entry in files:
-            self._known.remember(entry.path, self._what(entry))
-
-    def _what(self, entry: FileEntry) -> str:
-        return f"{entry.xxh3 or entry.checksum} {entry.rows} {self._bounds}"
-
-
-def require_checksum(entry: FileEntry, data: pa.Buffer) -> None:
-    """Compare the bytes of a file with the checksum that was written down.
-
-    Stores from before there were fast checksums have SHA-256 only, which takes ten times
-    as long.
-
-    Raises:
-        ValueError: They differ.
-    """
-    if entry.xxh3.startswith(PREFIX):
-        is_right = digest(data) == entry.xxh3
-    else:
-        is_right = f"sha256:{hashlib.sha256(data).hexdigest()}" == entry.checksum
-    if not is_right:
-        raise ValueError("it does not match its checksum")
 
 
 def check_rows(batch: pa.RecordBatch, size: int) -> None:

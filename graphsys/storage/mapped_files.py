@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.graph.file_columns import FileColumn
-from graphsys.storage.integrity import FirstLook
+from graphsys.storage.checked_files import FirstLook
 from graphsys.storage.manifest import FileEntry, Manifest
 from graphsys.storage.remote.fetching import LazyFiles
 

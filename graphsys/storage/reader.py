@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,18 @@ from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.graph.csr import Csr
 from graphsys.storage.deltas.changes import DeltaMerge
-from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
 from graphsys.storage.deltas.merge_cache import MergeCache
 from graphsys.storage.ids.mapped_gather import taken
 from graphsys.storage.integrity import check_nodes, check_rows
 from graphsys.storage.lookup import lookup_ids
-from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
+from graphsys.storage.manifest import (
+    EdgeTypeEntry,
+    Manifest,
+    NodeTypeEntry,
+    before_deltas,
+    feature_path,
+    node_path,
+)
 from graphsys.storage.mapped_files import MappedFiles
 from graphsys.storage.opening import check_files, pin_current
 from graphsys.storage.remote.fetching import graph_folder
@@ -222,7 +228,7 @@ class GraphReader:
             chunks.append(new)
         return pa.chunked_array(chunks, type=columns[0].type if columns else None)
 
-    def by_ids(self) -> "GraphReader":
+    def by_ids(self) -> Self:
         """Return the graph whose nodes go by their ids: this one, unless it is named."""
         return self
 

@@ -25,16 +25,21 @@ from graphsys.core.errors import (
     is_write_refused,
     why_not_written,
 )
-from graphsys.storage.deltas.layout import before_deltas, delta_folder
+from graphsys.storage.checked_files import FirstLook
 from graphsys.storage.folder_kinds import generations as generations
 from graphsys.storage.folder_kinds import (
     is_delta_part,
     is_generation_part,
     require_outside,
 )
-from graphsys.storage.integrity import FirstLook
 from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
-from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
+from graphsys.storage.manifest import (
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    before_deltas,
+    delta_folder,
+)
 
 
 @contextmanager

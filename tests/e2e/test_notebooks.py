@@ -57,8 +57,8 @@ TRAINING = """
 import graphsys as gs
 facts = {"src": list(range(50)), "dst": [(k + 1) % 50 for k in range(50)]}
 graph = gs.ingest(facts, "graph").graph
-from graphsys.core.notebook import progress_line
-progress_line._FIRST_S = 0.0  # however fast the machine is
+from graphsys.core import progress
+progress._FIRST_S = 0.0  # however fast the machine is
 config = gs.embedding.EmbeddingConfig(dim=8, epochs=3)
 gs.embedding.train(graph, config, "run")
 """

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from graphsys.core.errors import BudgetError, GraphsysError
 from graphsys.engine.algorithms import ALGORITHMS
-from graphsys.engine.execute.budget import Mode
+from graphsys.engine.memory_plan import Mode
 from graphsys.engine.result import Result
 from tests.matrix.stores import LAYOUTS
 
@@ -28,7 +28,7 @@ def forced(mode: Mode) -> Iterator[None]:
         return mode if mode in needs else None
 
     with (
-        patch("graphsys.engine.execute.budget.fitting", fitting),
+        patch("graphsys.engine.execute.program_memory.fitting", fitting),
         patch("graphsys.engine.native_plan.fitting", fitting),
         patch("graphsys.engine.execute.stream.PIECE_BYTES", 256),
     ):

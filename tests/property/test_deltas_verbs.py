@@ -20,7 +20,8 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.algorithms import ALGORITHMS, get
-from graphsys.engine.execute import budget, prepared
+from graphsys.engine.execute import prepared, program_memory
+from graphsys.engine.memory_plan import MemoryPlan
 from graphsys.facade.graph import Graph
 from graphsys.storage import NodeChunk
 from graphsys.storage.dynamic.compact import compact
@@ -132,8 +133,8 @@ def test_algorithms(stores: Stores, name: str, kind: str) -> None:
 @pytest.mark.parametrize("mode", ["streamed", "paged"])
 @pytest.mark.parametrize("name", ["bfs", "sssp", "pagerank", "wcc"])
 def test_streamed_programs(stores: Stores, name: str, mode: str) -> None:
-    def choose(plan: Any, topology: Any, _: int | None) -> budget.MemoryPlan:
-        choice = budget.choose(plan, topology, None)
+    def choose(plan: Any, topology: Any, _: int | None) -> MemoryPlan:
+        choice = program_memory.choose(plan, topology, None)
         return replace(choice, mode=mode, budget=0)  # type: ignore[arg-type] # one of them
 
     program = get(name).program_class()(**PARAMETERS.get(name, {}))

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.engine import program as gs
-from graphsys.engine.execute import budget
 from graphsys.engine.execute import prepared as runs
+from graphsys.engine.execute import program_memory
+from graphsys.engine.memory_plan import MemoryPlan
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
@@ -48,8 +49,8 @@ def weighted_edges(draw: st.DrawFn) -> Edges:
 def values(
     program: gs.VertexProgram, graph: Graph, mode: str, threads: int
 ) -> dict[int, Any]:
-    def choose(plan: Any, topology: Any, _: int | None) -> budget.MemoryPlan:
-        choice = budget.choose(plan, topology, None)
+    def choose(plan: Any, topology: Any, _: int | None) -> MemoryPlan:
+        choice = program_memory.choose(plan, topology, None)
         return replace(choice, mode=mode, budget=0)  # type: ignore[arg-type]
 
     with (

@@ -1,1 +1,1 @@
-"""What a notebook shows: tables of results, and how far work is."""
+"""What a notebook shows: tables of results, and axes to draw on."""

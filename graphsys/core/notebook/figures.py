@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphsys.core.notebook.progress_line import cell_number
+from graphsys.core.progress import cell_number
 
 
 def new_axes(width: float, height: float) -> Any:

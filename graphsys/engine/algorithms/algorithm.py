@@ -19,8 +19,8 @@ import pyarrow as pa
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
 from graphsys.engine.from_last import prepare_from
 from graphsys.engine.last_result import AGAIN
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.native_plan import NativeRun, prepare_native
-from graphsys.engine.needs import Facts, Need
 from graphsys.engine.program import VertexProgram, parameter_types
 from graphsys.engine.program_run import ProgramRun, prepare_program
 from graphsys.engine.result import Result
@@ -140,17 +140,14 @@ class Algorithm:
         """Return what makes the vertex program of its parameters."""
         return _loaded(_PROGRAMS, self.program)  # type: ignore[no-any-return]
 
-    def parameters(self, implementation: str | None = None) -> dict[str, Any]:
+    def parameters(self, implementation: str | None = None) -> Mapping[str, Any]:
         """Return types of parameters by name: an implementation's, or those of both."""
         if implementation is None and self.native and self.program:
-            return self.parameters("program") | self.parameters("native")
+            return {**self.parameters("program"), **self.parameters("native")}
         if self._uses_native(implementation):
             given = _signature(self.native_function()).parameters.values()
             return {p.name: p.annotation for p in given if p.kind is p.KEYWORD_ONLY}
-        made = self.program_class()
-        if isinstance(made, type):
-            return parameter_types(made)
-        return {n: p.annotation for n, p in inspect.signature(made).parameters.items()}
+        return _program_parameters(self.program)
 
     def __call__(
         self,
@@ -356,6 +353,15 @@ _PROGRAM_OPTIONS = tuple(
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return a signature: every call of an algorithm asks for some."""
     return inspect.signature(function)
+
+
+@functools.cache
+def _program_parameters(program: str) -> Mapping[str, Any]:
+    """Return the types of a program's parameters by name, kept as signatures are."""
+    made = _loaded(_PROGRAMS, program)
+    if isinstance(made, type):
+        return parameter_types(made)
+    return {n: p.annotation for n, p in inspect.signature(made).parameters.items()}
 
 
 _PLAIN = Example()

@@ -23,7 +23,7 @@ from graphsys.engine.algorithms.shortest_paths import (
     refuse_weights,
     sssp_needs,
 )
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 

@@ -17,7 +17,7 @@ from graphsys.engine.algorithms.algorithm import (
 from graphsys.engine.algorithms.distances import length_search
 from graphsys.engine.algorithms.shortest_paths import weighted_csr
 from graphsys.engine.algorithms.traversal import search
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr

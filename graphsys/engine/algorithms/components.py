@@ -12,7 +12,7 @@ from graphsys.engine.algorithms.algorithm import (
     ProgramOptions,
     listed,
 )
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr

@@ -24,7 +24,7 @@ from graphsys.engine.algorithms.arguments import (
     require_count,
 )
 from graphsys.engine.algorithms.components import even_chunks
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr, read_only

@@ -1,14 +1,15 @@
 """PageRank by power iteration: the share of time a random surfer spends at each node."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.events import span
+from graphsys.core.events import count, is_recording, observe, span
+from graphsys.core.row_trace import RowVisit
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms.algorithm import (
     Example,
@@ -23,8 +24,7 @@ from graphsys.engine.algorithms.arguments import (
     require_count,
     weight_of,
 )
-from graphsys.engine.algorithms.profile_events import tell_all_rows
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
@@ -199,7 +199,7 @@ class _Iteration:
         # what nobody passes on is shared by all: surfers who jump, and those at dead ends
         jumped = (1.0 - self.damping) + self.damping * self.dangling
         base = jumped if len(self.restart) else jumped / len(self.scores)
-        tell_all_rows(number, self.rows, self.scores.dtype.itemsize, "pagerank")
+        _tell_all_rows(number, self.rows, self.scores.dtype.itemsize, "pagerank")
         facts = {"senders": len(self.scores), "messages": self.rows.num_edges}
         with span("superstep", number=number, phase="", mode="pull", **facts):
             self.team.run(
@@ -350,3 +350,23 @@ def personalized_pagerank(
         >>> done.table["value"].to_numpy().round(3).tolist()
         [0.541, 0.459, 0.0]
     """
+
+
+def _tell_all_rows(superstep: int, rows: Csr, value_bytes: int, key: Hashable) -> None:
+    """Tell that every row gathers from all its neighbors."""
+    if is_recording():
+        count("edges", rows.num_edges, at_most=False)
+        observe(
+            "rows",
+            lambda: [
+                RowVisit(
+                    superstep=superstep,
+                    kind="pull",
+                    lengths=rows.degrees(),
+                    starts=rows.begins,
+                    indices=rows.indices,
+                    value_bytes=value_bytes,
+                    key=(key, id(rows.begins)),
+                )
+            ],
+        )

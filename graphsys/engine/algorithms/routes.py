@@ -22,7 +22,7 @@ from graphsys.engine.algorithms.shortest_paths import (
     sssp_needs,
 )
 from graphsys.engine.edge_weights import refuse_negative
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import read_only

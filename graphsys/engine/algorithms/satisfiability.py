@@ -26,7 +26,7 @@ from graphsys.engine.edge_weights import refuse_no_formula
 from graphsys.engine.execute.executor import Executor
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.execute.rows import MemoryBlocks
-from graphsys.engine.needs import BY_ID, Facts, Need
+from graphsys.engine.memory_plan import BY_ID, Facts, Need
 from graphsys.engine.programs.survey_propagation import SurveyPropagation
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology

@@ -29,7 +29,7 @@ from graphsys.engine.algorithms.traversal import (
     search,
 )
 from graphsys.engine.edge_weights import HOPS, refuse_overflow
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr

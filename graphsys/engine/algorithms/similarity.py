@@ -19,7 +19,7 @@ from graphsys.engine.algorithms.algorithm import (
     listed,
 )
 from graphsys.engine.algorithms.arguments import require, require_count
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.similarity import pair_scores, rows_within_two_hops

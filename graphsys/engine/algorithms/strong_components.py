@@ -13,7 +13,7 @@ from graphsys.engine.algorithms.algorithm import (
     listed,
 )
 from graphsys.engine.algorithms.components import find_roots, smallest_of, wcc_needs
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms import strong_components as kernels

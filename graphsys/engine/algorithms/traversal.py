@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.events import span
+from graphsys.core.events import count, ended, is_recording, launched, observe, span
+from graphsys.core.row_trace import RowVisit
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.algorithms.algorithm import (
     Example,
@@ -20,8 +21,7 @@ from graphsys.engine.algorithms.algorithm import (
     ProgramOptions,
     listed,
 )
-from graphsys.engine.algorithms.profile_events import tell_levels, tell_push, tell_search
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
@@ -34,11 +34,14 @@ from graphsys.kernels.cpu.bits import (
     list_bits,
     set_bit,
 )
+from graphsys.kernels.cpu.simt.row_steps import find_trips
 from graphsys.storage.views import array_of
 
 SERIAL_EDGES = 1 << 15  # a level of fewer edges is not worth waking another thread
 PUSH_AGAIN_SHARE = 18  # stop pulling once fewer than 1/18 of the nodes are found (GAPBS)
 BUFFER = 1024
+_BIT = 1
+"""Bytes of a bitmap that a lookup of one node touches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +190,7 @@ class _Search:
                 SERIAL_EDGES,
             )
             begin, end, edges, left = self.state.tolist()
-            tell_levels(
+            _tell_levels(
                 began_ns, out, self.queue, self.distance, first, begin, "push_levels"
             )
             if begin == end:
@@ -205,7 +208,7 @@ class _Search:
     def _push(self) -> None:
         begin, end, edges, left = self.state.tolist()
         counters = np.array([0, end], dtype=np.int64)
-        tell_push(self.level, self.out, self.queue[begin:end], value_bytes=1)
+        _tell_push(self.level, self.out, self.queue[begin:end], value_bytes=1)
         facts = {"number": self.level, "phase": "", "mode": "push"}
         self.level += 1
         with span("superstep", **facts, senders=end - begin, messages=edges) as told:
@@ -236,7 +239,7 @@ class _Search:
         while num_found and (
             num_found >= num_before or num_found > num_nodes // PUSH_AGAIN_SHARE
         ):
-            tell_search(self.level, self.into, self.seen, frontier)
+            _tell_search(self.level, self.into, self.seen, frontier)
             facts = {"number": self.level, "phase": "", "mode": "pull"}
             self.level += 1
             with span("superstep", **facts, senders=num_found) as told:
@@ -294,3 +297,93 @@ def parent_ids(
 
 def _counter() -> npt.NDArray[np.int64]:
     return np.zeros(1, dtype=np.int64)
+
+
+def _tell_push(
+    superstep: int, rows: Csr, nodes: npt.NDArray[Any], value_bytes: int
+) -> None:
+    """Tell that some nodes look at all their neighbors."""
+    if not is_recording():
+        return
+    starts = rows.begins[nodes].astype(np.int64)
+    lengths = rows.ends[nodes].astype(np.int64) - starts
+    count("edges", int(lengths.sum()), at_most=False)
+    observe(
+        "rows",
+        lambda: [
+            RowVisit(
+                superstep=superstep,
+                kind="push",
+                lengths=lengths,
+                starts=starts,
+                indices=rows.indices,
+                value_bytes=value_bytes,
+            )
+        ],
+    )
+
+
+def _tell_search(superstep: int, rows: Csr, seen: Words, senders: Words) -> None:
+    """Tell that rows look for their first neighbor in a set; those ``seen`` do not."""
+
+    def make() -> list[RowVisit]:
+        trips = np.zeros(rows.num_nodes, dtype=np.int64)
+        find_trips(rows.begins, rows.ends, rows.indices, seen, senders, trips)
+        return [
+            RowVisit(
+                superstep=superstep,
+                kind="pull",
+                lengths=trips,
+                starts=rows.begins,
+                indices=rows.indices,
+                value_bytes=_BIT,
+            )
+        ]
+
+    count("edges", rows.num_edges, at_most=True)
+    observe("rows", make)
+
+
+def _tell_levels(
+    began_ns: int,
+    rows: Csr,
+    queue: npt.NDArray[Any],
+    distance: npt.NDArray[Any],
+    begin: int,
+    end: int,
+    kernel: str,
+) -> None:
+    """Tell of levels that one call of a kernel has pushed, now that it is done.
+
+    Args:
+        began_ns: When the call began.
+        rows: Rows of out-neighbors.
+        queue: Nodes in the order of their levels.
+        distance: Level of every node found ``[N]``.
+        begin: Where the first level pushed begins in the queue.
+        end: Where the last one ends.
+        kernel: Name of what was called.
+    """
+    if not is_recording() or begin == end:
+        return
+    took = time.perf_counter_ns() - began_ns
+    nodes = queue[begin:end].astype(np.int64)
+    levels = distance[nodes]
+    first, last = int(levels[0]), int(levels[-1])
+    launched(kernel, began_ns, (took,), wall_ns=took, levels=last - first + 1)
+    for level in range(first, last + 1):
+        low, high = np.searchsorted(levels, [level, level + 1]).tolist()
+        _tell_push(level, rows, nodes[low:high], _BIT)
+        starts = rows.begins[nodes[low:high]].astype(np.int64)
+        sent = int((rows.ends[nodes[low:high]].astype(np.int64) - starts).sum())
+        # one call, several supersteps: only a lone one has a time of its own
+        ended(
+            "superstep",
+            began_ns,
+            took if first == last else None,
+            number=level,
+            phase="",
+            mode="push",
+            senders=high - low,
+            messages=sent,
+        )

@@ -16,15 +16,14 @@ from graphsys.engine.algorithms.algorithm import (
     NativeOptions,
     listed,
 )
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Allocate, Csr
+from graphsys.graph.csr import Allocate, Csr, balanced_chunks
 from graphsys.graph.simple_rows import MergedCsr
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
-from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 
 Counts = npt.NDArray[np.int64]
 _BY_DEGREE = "the edges of the simple graph are put in the order of degrees"

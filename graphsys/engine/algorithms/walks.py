@@ -22,7 +22,7 @@ from graphsys.engine.algorithms.arguments import (
     rows_by_rank,
     weight_of,
 )
-from graphsys.engine.needs import BY_ID, Facts, Need
+from graphsys.engine.memory_plan import BY_ID, Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr

@@ -15,19 +15,17 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of, with_edge_columns
 from graphsys.engine.codegen.spec import spec_of
-from graphsys.engine.execute.budget import (
-    MemoryPlan,
-    allocator_of,
-    budget_of,
-    choose,
-    kernels_of,
-    list_limit,
-    placed,
-    rows_of,
-)
 from graphsys.engine.execute.checkpoint import Checkpoints, fingerprint_of
 from graphsys.engine.execute.combine_check import CombineCheck
 from graphsys.engine.execute.executor import Executor, Superstep
+from graphsys.engine.execute.program_memory import (
+    allocator_of,
+    choose,
+    kernels_of,
+    list_limit,
+    rows_of,
+)
+from graphsys.engine.memory_plan import MemoryPlan, budget_of, placed
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology

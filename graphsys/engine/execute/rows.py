@@ -11,8 +11,7 @@ import numpy.typing as npt
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
-from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.rows.row_blocks import cut_rows
+from graphsys.graph.csr import Csr, cut_rows
 
 NUM_CHUNKS = 256
 

@@ -18,9 +18,9 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.row_trace import RowVisit
 from graphsys.core.threads import ThreadTeam, run_parallel
 from graphsys.core.types import number_dtype
+from graphsys.graph.csr import balanced_chunks
 from graphsys.kernels.cpu.mining import cliques, four_cycles
 from graphsys.kernels.cpu.mining.big_counts import wide_totals
-from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.mining.census.shared_sums import shared_with, words_for
 
 Numbers = npt.NDArray[Any]

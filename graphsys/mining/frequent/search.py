@@ -16,8 +16,8 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.notebook.tables import fields_table
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike, graph_of
+from graphsys.graph.csr import balanced_chunks
 from graphsys.kernels.cpu.mining.images import find_images
-from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.mining.frequent.labeled_pattern import (
     LabeledPattern,
     canonical,

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.storage.deltas.layout import added_file, removed_file
 from graphsys.storage.deltas.order import edge_order, parts_of
 from graphsys.storage.integrity import check_added, check_removed
-from graphsys.storage.manifest import EdgeTypeEntry, Manifest
+from graphsys.storage.manifest import EdgeTypeEntry, Manifest, added_file, removed_file
 from graphsys.storage.views import EdgeBucket, bucket_of
 
 Check = Callable[[pa.RecordBatch], None]

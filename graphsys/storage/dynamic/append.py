@@ -20,14 +20,21 @@ from graphsys.core.errors import InputError
 from graphsys.core.types import number_dtype
 from graphsys.storage.delta_entry import DeltaEntry
 from graphsys.storage.deltas.edges import TRAVELLING
-from graphsys.storage.deltas.layout import FORMAT_VERSION, added_file, removed_file
 from graphsys.storage.deltas.order import edge_order
 from graphsys.storage.dynamic.append_input import AppendedEdges, AppendInput
 from graphsys.storage.dynamic.deletions import Deletions, check_policy
 from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
 from graphsys.storage.dynamic.new_nodes import write_new_nodes
 from graphsys.storage.dynamic.schema import as_stored, weights_as_stored
-from graphsys.storage.manifest import MANIFEST_NAME, EdgeTypeEntry, Manifest, NodeTypeEntry
+from graphsys.storage.manifest import (
+    DELTA_FORMAT_VERSION,
+    MANIFEST_NAME,
+    EdgeTypeEntry,
+    Manifest,
+    NodeTypeEntry,
+    added_file,
+    removed_file,
+)
 from graphsys.storage.reader import G, GraphReader
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import disk_errors
@@ -160,7 +167,7 @@ class _DeltaWriter:
             files=sorted(
                 [*old.files, *self._transaction.files], key=lambda entry: entry.path
             ),
-            format_version=max(FORMAT_VERSION, old.format_version),
+            format_version=max(DELTA_FORMAT_VERSION, old.format_version),
         )
 
     def _note_nodes(self, name: str, old: NodeTypeEntry, new: NodeTypeEntry) -> None:

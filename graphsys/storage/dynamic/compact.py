@@ -7,14 +7,13 @@ from pathlib import Path
 
 from graphsys.core.memory import parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
-from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.deltas.merge_cache import remove_kept
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.ingest import write_generation
 from graphsys.storage.ingest.options import IngestOptions
-from graphsys.storage.manifest import MANIFEST_NAME, Manifest
+from graphsys.storage.manifest import MANIFEST_NAME, Manifest, before_deltas
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.transaction import Transaction, disk_errors
 

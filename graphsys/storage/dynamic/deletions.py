@@ -15,10 +15,9 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.rows import splice as kernels
 from graphsys.storage.deltas.edges import bucket_numbers, read_added, read_removed
-from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.dynamic.append_input import AppendInput
 from graphsys.storage.dynamic.schema import edge_type_of
-from graphsys.storage.manifest import EdgeTypeEntry
+from graphsys.storage.manifest import EdgeTypeEntry, before_deltas
 from graphsys.storage.mapped_files import MappedFiles
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source

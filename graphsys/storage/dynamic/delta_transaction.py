@@ -4,11 +4,10 @@ import os
 from pathlib import Path
 
 from graphsys.core.errors import OutputExistsError
-from graphsys.storage.deltas.layout import delta_folder
 from graphsys.storage.deltas.merge_cache import remove_kept
 from graphsys.storage.folder_kinds import is_delta_part, require_outside
 from graphsys.storage.locks import WriterLock
-from graphsys.storage.manifest import Manifest
+from graphsys.storage.manifest import Manifest, delta_folder
 from graphsys.storage.transaction import (
     Transaction,
     disk_errors,

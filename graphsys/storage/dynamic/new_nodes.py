@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
-from graphsys.storage.deltas.layout import in_delta
 from graphsys.storage.dynamic.append_input import AppendedNodes
 from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
 from graphsys.storage.dynamic.node_finder import NodeFinder
@@ -17,6 +16,7 @@ from graphsys.storage.manifest import (
     MAX_PARTITIONS,
     FileEntry,
     NodeTypeEntry,
+    in_delta,
 )
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.scratch import Scratch

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from graphsys.core.arrays import distinct
 from graphsys.core.errors import InputError
-from graphsys.storage.deltas.layout import before_deltas, id_table_file
 from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
 from graphsys.storage.dynamic.id_table import (
     WORTH_A_TABLE,
@@ -20,6 +19,7 @@ from graphsys.storage.dynamic.id_table import (
 )
 from graphsys.storage.ids.id_mapping import clean_ids
 from graphsys.storage.ingest.graph_source import as_ids
+from graphsys.storage.manifest import before_deltas, id_table_file
 from graphsys.storage.reader import GraphReader
 
 

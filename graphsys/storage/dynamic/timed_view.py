@@ -20,9 +20,8 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.types import number_dtype
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.rows import row_filter as kernels
-from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.deltas.splice import MergedSpace
-from graphsys.storage.manifest import Manifest
+from graphsys.storage.manifest import Manifest, before_deltas
 from graphsys.storage.reader import GraphReader, Window
 from graphsys.storage.stored_edges import EdgeReader
 from graphsys.storage.views import EdgeBucket

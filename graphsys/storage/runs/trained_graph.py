@@ -6,9 +6,8 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.remote.locations import is_remote
-from graphsys.storage.deltas.layout import after_deltas, before_deltas
 from graphsys.storage.dynamic.timed_view import TimedGraph
-from graphsys.storage.manifest import Manifest
+from graphsys.storage.manifest import Manifest, after_deltas, before_deltas
 from graphsys.storage.mapped_files import MappedFiles
 from graphsys.storage.reader import GraphReader
 

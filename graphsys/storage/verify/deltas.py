@@ -13,7 +13,12 @@ from graphsys.core.progress import Progress
 from graphsys.core.types import number_dtype
 from graphsys.storage import manifest as names
 from graphsys.storage.delta_entry import DeltaEntry
-from graphsys.storage.deltas.layout import (
+from graphsys.storage.deltas.order import parts_of
+from graphsys.storage.dynamic.id_table import make_table
+from graphsys.storage.manifest import (
+    MANIFEST_NAME,
+    EdgeTypeEntry,
+    Manifest,
     added_file,
     before_deltas,
     delta_folder,
@@ -22,9 +27,6 @@ from graphsys.storage.deltas.layout import (
     node_path,
     removed_file,
 )
-from graphsys.storage.deltas.order import parts_of
-from graphsys.storage.dynamic.id_table import make_table
-from graphsys.storage.manifest import MANIFEST_NAME, EdgeTypeEntry, Manifest
 from graphsys.storage.verify.content import (
     FAULTS,
     check_feature,

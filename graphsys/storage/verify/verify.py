@@ -24,9 +24,8 @@ from graphsys.core.ownership import CLAIM, is_claimed
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
-from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.locks import LOCK_NAME, Pin, is_locked, is_pinned
-from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
+from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest, before_deltas
 from graphsys.storage.opening import pin_current
 from graphsys.storage.transaction import generations
 from graphsys.storage.verify.content import ContentChecker

@@ -81,12 +81,12 @@ def superstep(store: str, mode: str, is_cold: bool) -> Outcome:
     """Run some supersteps of PageRank; the time is the median of all but the first."""
     import numpy as np
 
-    from graphsys.engine.execute import budget, prepared
+    from graphsys.engine.execute import prepared, program_memory
     from graphsys.engine.programs.pagerank import PageRank
     from graphsys.engine.run import run
     from graphsys.engine.topology import Topology
 
-    prepared.choose = partial(_forced, budget.choose, mode)  # type: ignore[assignment]
+    prepared.choose = partial(_forced, program_memory.choose, mode)  # type: ignore[assignment]
     topology = Topology.of(store)
     side = "in" if topology.is_directed else "out"
     files = sorted(Path(store).glob(f"gen-*/index/*/{side}-*.arrow"))

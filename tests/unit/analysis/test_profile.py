@@ -28,7 +28,8 @@ from graphsys.core.errors import (
 )
 from graphsys.core.events import observe
 from graphsys.core.operators import OPERATORS
-from graphsys.engine.execute import budget
+from graphsys.engine.execute import program_memory
+from graphsys.engine.memory_plan import MemoryPlan
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import row_lengths
 from tests.unit.analysis.schemas import violations
@@ -49,9 +50,9 @@ NAMES = (
 )
 
 
-def streamed(plan: Any, topology: Topology, _: int | None) -> budget.MemoryPlan:
+def streamed(plan: Any, topology: Topology, _: int | None) -> MemoryPlan:
     """Choose to stream whatever there is."""
-    choice = budget.choose(plan, topology, None)
+    choice = program_memory.choose(plan, topology, None)
     return replace(choice, mode="streamed", budget=0)
 
 

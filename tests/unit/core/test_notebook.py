@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from graphsys.core.notebook import progress_line
-from graphsys.core.notebook.progress_line import ProgressLine
+from graphsys.core import progress
 from graphsys.core.notebook.tables import fields_table, html_table
-from graphsys.core.progress import IN_NOTEBOOKS, SILENT, NotebookProgress
+from graphsys.core.progress import IN_NOTEBOOKS, SILENT, NotebookProgress, ProgressLine
 from graphsys.engine import native_plan
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.run import run
@@ -33,9 +32,9 @@ def displays(monkeypatch: pytest.MonkeyPatch) -> list[Shown]:
         made.append(Shown())
         return made[-1]
 
-    monkeypatch.setattr(progress_line, "_new_display", display)
-    monkeypatch.setattr(progress_line, "_FIRST_S", 0.0)
-    monkeypatch.setattr(progress_line, "_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "_new_display", display)
+    monkeypatch.setattr(progress, "_FIRST_S", 0.0)
+    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
     return made
 
 
@@ -70,7 +69,7 @@ def test_a_line_tells_what_is_done(displays: list[Shown]) -> None:
 def test_a_stage_that_is_soon_over_is_not_shown(
     displays: list[Shown], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_line, "_FIRST_S", 60.0)
+    monkeypatch.setattr(progress, "_FIRST_S", 60.0)
     line = ProgressLine(1)
     line.begin("read", None, "bytes")
     line.advance(5, {})
@@ -107,8 +106,7 @@ def test_runs_tell_a_cell_how_far_they_are(
     assert displays == []  # no notebook
     assert not IN_NOTEBOOKS.is_heard
     assert not SILENT.is_heard
-    monkeypatch.setattr(progress_line, "cell_number", lambda: 3)
-    monkeypatch.setattr("graphsys.core.progress.cell_number", lambda: 3)
+    monkeypatch.setattr(progress, "cell_number", lambda: 3)
     run(BreadthFirst(source=0), path)
     assert any("supersteps" in line for line in displays[0].lines)
     monkeypatch.setattr(native_plan, "_TICK_S", 0.01)

@@ -13,7 +13,7 @@ import graphsys as gs
 from graphsys.core.errors import InvalidGraphError
 from graphsys.datasets.recipes.build import build
 from graphsys.engine import algorithms, native_plan
-from graphsys.engine.needs import united_bytes
+from graphsys.engine.memory_plan import united_bytes
 from graphsys.engine.program_run import explain
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction

@@ -13,8 +13,8 @@ from graphsys.core.types import EdgeType
 from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.run import ClusterRun
 from graphsys.engine import program as gs
-from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import prepare
+from graphsys.engine.execute.program_memory import MemoryEstimate
 from graphsys.engine.program_run import prepare_program
 from graphsys.engine.run import run
 from tests.processes import SIMULATED, printed_by

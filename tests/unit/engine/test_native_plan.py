@@ -15,8 +15,11 @@ import pytest
 from graphsys.core.compiling import (
     FIRST_KERNEL_BYTES,
     KERNEL_BYTES,
+    WorkKernels,
     compile_bytes,
     name_of,
+    remember_kernels,
+    used_kernels,
 )
 from graphsys.core.errors import BudgetError, InvalidGraphError
 from graphsys.core.memory import resident_bytes
@@ -24,15 +27,20 @@ from graphsys.core.progress import Progress
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, native_plan, united_rows
 from graphsys.engine.algorithms import algorithm
-from graphsys.engine.execute import budget
-from graphsys.engine.execute.budget import budget_of, choose
+from graphsys.engine.execute import program_memory
 from graphsys.engine.execute.prepared import prepare
+from graphsys.engine.execute.program_memory import choose
+from graphsys.engine.memory_plan import (
+    Facts,
+    budget_of,
+    num_simple_entries,
+    simple_bytes,
+    united_bytes,
+)
 from graphsys.engine.native_plan import NativeRun
-from graphsys.engine.needs import Facts, num_simple_entries, simple_bytes, united_bytes
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
-from graphsys.engine.used_kernels import WorkKernels, remember_kernels, used_kernels
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.traversal import find_parents, push_levels
 from graphsys.kernels.cpu.bits import has_bit
@@ -208,7 +216,7 @@ def test_a_run_notes_the_kernels_that_it_called(
     remember_kernels("traversal", ["a.b", name_of(push_levels)])
     assert {"a.b", name_of(push_levels)} <= used_kernels("traversal")
     before = (tmp_path / "kernels" / "traversal.txt").stat().st_mtime_ns
-    monkeypatch.setattr("graphsys.engine.used_kernels.remember_kernels", None)
+    monkeypatch.setattr("graphsys.core.compiling.remember_kernels", None)
     algorithms.get("bfs")(graph, source=0)  # nothing new: the file is not even read
     assert (tmp_path / "kernels" / "traversal.txt").stat().st_mtime_ns == before
     (tmp_path / "kernels" / "traversal.txt").write_bytes(b"\xff\xfe")
@@ -235,7 +243,7 @@ def test_kernels_without_a_use_are_not_charged(
     assert work.compile_bytes() == 0
     kernels[0].overloads.clear()
     assert work.compile_bytes() == 0  # asked once: what is compiled stays so in a process
-    monkeypatch.setattr("graphsys.engine.used_kernels._cached", set())  # in another one,
+    monkeypatch.setattr("graphsys.core.compiling._cached", set())  # in another one,
     assert work.compile_bytes() == one  # whose cache is empty
     assert work.compile_bytes() == one
     assert WorkKernels("other", lambda: kernels).compile_bytes() == one + KERNEL_BYTES
@@ -251,10 +259,12 @@ def test_a_program_is_planned_by_the_kernels_of_each_mode(
     def kernels(plan: Any, mode: str) -> Any:
         return SimpleNamespace(compile_bytes=lambda: charged[mode])
 
-    monkeypatch.setattr(budget, "kernels_of", kernels)
-    monkeypatch.setattr(budget, "base_bytes", lambda: 0)
+    monkeypatch.setattr(program_memory, "kernels_of", kernels)
+    monkeypatch.setattr(program_memory, "base_bytes", lambda: 0)
     needs = choose(plan, Topology.of(graph), None).needs
-    monkeypatch.setattr(budget, "kernels_of", lambda *_: SimpleNamespace(compile_bytes=int))
+    monkeypatch.setattr(
+        program_memory, "kernels_of", lambda *_: SimpleNamespace(compile_bytes=int)
+    )
     without = choose(plan, Topology.of(graph), None).needs
     assert {mode: needs[mode] - without[mode] for mode in plain} == charged
 

@@ -12,8 +12,8 @@ from graphsys.core.errors import CompileError, InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.engine import columns
 from graphsys.engine import program as gs
-from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import prepare
+from graphsys.engine.execute.program_memory import MemoryEstimate
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from graphsys.storage import NodeChunk

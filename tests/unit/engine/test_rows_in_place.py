@@ -10,7 +10,7 @@ import pytest
 import graphsys as gs
 from graphsys.datasets.recipes.build import build
 from graphsys.engine import algorithms
-from graphsys.engine.needs import united_bytes
+from graphsys.engine.memory_plan import united_bytes
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.file_columns import CAN_MAP

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from graphsys.core.errors import CompileError, ConfigError
 from graphsys.engine import program as gs
 from graphsys.engine.execute.arrays import RunArrays
-from graphsys.engine.execute.memory_estimate import MemoryEstimate
 from graphsys.engine.execute.prepared import prepare
+from graphsys.engine.execute.program_memory import MemoryEstimate
 from graphsys.engine.output import write_table
 from graphsys.engine.program_run import explain
 from graphsys.engine.run import run

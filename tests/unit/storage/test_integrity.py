@@ -15,7 +15,7 @@ import pytest
 
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError
-from graphsys.storage import Graph, NodeChunk, checked_files, integrity
+from graphsys.storage import Graph, NodeChunk, checked_files
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest, checksum_of
 from tests.stores import edge_chunk, make_store
 
@@ -217,13 +217,13 @@ def test_files_that_the_manifest_does_not_list_are_missed(store: Path) -> None:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files whose checksums were computed, in order."""
     seen: list[str] = []
-    compare = integrity.require_checksum
+    compare = checked_files.require_checksum
 
     def note(entry: Any, data: Any) -> None:
         seen.append(entry.path)
         compare(entry, data)
 
-    monkeypatch.setattr(integrity, "require_checksum", note)
+    monkeypatch.setattr(checked_files, "require_checksum", note)
     return seen
 
 

@@ -19,13 +19,13 @@ from graphsys.engine.algorithms.algorithm import (
 )
 from graphsys.engine.algorithms.arguments import require_count
 from graphsys.engine.algorithms.k_core import core_numbers
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.graph.csr import balanced_chunks
 from graphsys.kernels.cpu.algorithms.structure.cliques import list_cliques, sort_cliques
 from graphsys.kernels.cpu.mining.cliques import prefix_lengths
 from graphsys.kernels.cpu.mining.simple import renumber_rows
-from graphsys.kernels.cpu.rows.row_blocks import balanced_chunks
 from graphsys.storage.scratch_arrays import ScratchArrays
 
 Found = tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.engine.algorithms.algorithm import GraphLike, NativeOptions, listed
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate

@@ -17,7 +17,7 @@ from graphsys.engine.algorithms.algorithm import (
 )
 from graphsys.engine.algorithms.arguments import edges_by_rank, refuse_size
 from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.structure.max_flow import (

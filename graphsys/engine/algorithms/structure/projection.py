@@ -16,7 +16,7 @@ from graphsys.engine.algorithms.algorithm import (
 from graphsys.engine.algorithms.arguments import require
 from graphsys.engine.algorithms.similarity import PairSearch, pair_needs
 from graphsys.engine.algorithms.structure.flow import sides_of
-from graphsys.engine.needs import Facts, Need
+from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 

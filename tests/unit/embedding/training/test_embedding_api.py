@@ -32,7 +32,7 @@ from graphsys.embedding import (
 from graphsys.embedding import run as runs
 from graphsys.embedding.training.trainer import EmbeddingTrainer
 from graphsys.storage import Graph
-from graphsys.storage.integrity import FirstLook
+from graphsys.storage.checked_files import FirstLook
 from graphsys.storage.locks import WriterLock
 from tests.trainings import Interrupt
 

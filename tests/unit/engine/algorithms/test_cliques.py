@@ -14,7 +14,7 @@ import graphsys as gs
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.datasets import open_source
 from graphsys.engine.algorithms import ALGORITHMS
-from graphsys.engine.needs import Facts
+from graphsys.engine.memory_plan import Facts
 from graphsys.engine.topology import Topology
 from tests.matrix.oracles import ORACLES
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs

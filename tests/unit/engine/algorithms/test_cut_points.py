@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import graphsys as gs
 from graphsys.engine.algorithms import ALGORITHMS
-from graphsys.engine.needs import Facts
+from graphsys.engine.memory_plan import Facts
 from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
 

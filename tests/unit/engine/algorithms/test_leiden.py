@@ -16,7 +16,7 @@ from graphsys.core.progress import collected_figures
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine import algorithms
 from graphsys.engine.algorithms.leiden import leiden
-from graphsys.engine.needs import Facts
+from graphsys.engine.memory_plan import Facts
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values

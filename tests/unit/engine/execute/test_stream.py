@@ -15,10 +15,11 @@ from scipy.sparse import csgraph
 from graphsys.core.memory import MappedArrays
 from graphsys.core.types import EdgeType
 from graphsys.engine import program as gs
-from graphsys.engine.execute import budget, stream
 from graphsys.engine.execute import prepared as runs
+from graphsys.engine.execute import program_memory, stream
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.stream import StreamedBlocks
+from graphsys.engine.memory_plan import MemoryPlan
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.cdlp import Cdlp
 from graphsys.engine.programs.pagerank import PageRank
@@ -104,8 +105,8 @@ def force(monkeypatch: pytest.MonkeyPatch) -> Force:
     """Return a function that has all runs use a mode, with pieces of some hundred edges."""
 
     def to(mode: str) -> None:
-        def choose(plan: Any, topology: Topology, _: int | None) -> budget.MemoryPlan:
-            choice = budget.choose(plan, topology, None)
+        def choose(plan: Any, topology: Topology, _: int | None) -> MemoryPlan:
+            choice = program_memory.choose(plan, topology, None)
             return replace(choice, mode=mode, budget=0)  # type: ignore[arg-type]
 
         monkeypatch.setattr(runs, "choose", choose)
@@ -292,7 +293,7 @@ def test_the_decision_opens_no_rows_in_memory(
     topology = Topology.of(graph)
     plan, _, _ = runs.compile_program(PageRank(), topology)
     assert plan.edge_columns == {"weight": np.dtype(np.float32)}
-    assert budget.choose(plan, topology, 10**12).mode == "memory"
+    assert program_memory.choose(plan, topology, 10**12).mode == "memory"
 
 
 def test_pages_are_given_back_beyond_the_room_there_is(

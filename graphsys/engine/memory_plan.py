@@ -1,19 +1,156 @@
-"""What native algorithms and rows take in memory, told from sizes before a run.
+"""What a run takes in memory, told from sizes before it, and how it therefore uses it.
 
-Each algorithm has its own function beside it, which counts arrays beside the rows in the
-order in which its code makes and frees them; ``scripts/memory_rule`` measures both.
+Three ways, from the fastest to the smallest: rows united in memory; rows streamed from
+files, states in memory; states in scratch files too, visited partition by partition. All
+give the same results. What is counted is anonymous memory; pages of mapped files belong to
+the page cache.
+
+Each native algorithm has its own function beside it, which counts arrays beside the rows in
+the order in which its code makes and frees them; what programs take is told in
+``execute/program_memory.py``. ``scripts/memory_rule`` measures both.
 """
 
+import functools
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from graphsys.core import budget as budgets
+from graphsys.core.errors import BudgetError
+from graphsys.core.memory import (
+    available_bytes,
+    format_bytes,
+    keep_to_budget,
+    parse_bytes,
+    resident_bytes,
+)
 from graphsys.core.types import number_dtype
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction, num_entries
-from graphsys.kernels.cpu.rows.csr import count_superfluous
+from graphsys.kernels.cpu.rows.csr import count_rows, count_superfluous
+from graphsys.storage.scratch_arrays import ScratchArrays
+
+Mode = Literal["memory", "streamed", "paged"]
+
+LOADED_BYTES = 40 << 20
+"""What loading compiled kernels, starting threads and writing a result take."""
+_NOTHING = np.zeros(1, dtype=np.uint32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan:
+    """How a run uses memory.
+
+    Attributes:
+        mode: ``memory``, ``streamed`` or ``paged``.
+        needs: Bytes that each mode takes at its peak, the process itself included.
+        budget: Bytes allowed, or None.
+        index_bytes: Bytes of the rows on disk that will be read.
+        reasons: What was decided and why, for people.
+        unites: Whether the rows are united, in a scratch file where not in memory, rather
+            than read from the store as they lie there.
+    """
+
+    mode: Mode
+    needs: Mapping[Mode, int]
+    budget: int | None
+    index_bytes: int
+    reasons: tuple[str, ...]
+    unites: bool = False
+
+    @property
+    def needed(self) -> int:
+        """Bytes at the peak of the chosen mode."""
+        return self.needs[self.mode]
+
+
+def budget_of(memory: int | str | None) -> int:
+    """Return the budget in bytes; without one, what there is.
+
+    Where one is stated, what the process frees goes back to the system from now on.
+
+    Raises:
+        ConfigError: not an amount of memory.
+    """
+    if memory is None:
+        return available_bytes() + resident_bytes()
+    budget = parse_bytes(memory)
+    keep_to_budget()
+    return budget
+
+
+def base_bytes() -> int:
+    """Return what the process takes besides the work's arrays and its kernels."""
+    _load_numba()
+    return resident_bytes() + LOADED_BYTES
+
+
+@functools.cache
+def _load_numba() -> None:
+    """Call a first kernel, which has numba load what it needs."""
+    count_rows(_NOTHING[:0], _NOTHING)
+
+
+def fitting(needs: Mapping[Mode, int], budget: int | None) -> Mode | None:
+    """Return the first mode that fits a budget, or None."""
+    fits = (mode for mode, needed in needs.items() if budget is None or needed <= budget)
+    return next(fits, None)
+
+
+def placed(choice: MemoryPlan, topology: Topology) -> Topology:
+    """Return the graph whose united rows will lie where it was chosen."""
+    if choice.mode == "memory" or not choice.unites:
+        return topology
+    return topology.placed(ScratchArrays().zeros)
+
+
+def too_small(
+    what: str, needs: Mapping[Mode, int], budget: int, why: str = ""
+) -> BudgetError:
+    """Return the refusal of a budget; it names one that works."""
+    return budgets.too_small(what, min(needs.values()), budget, why)
+
+
+def row_texts(
+    index_bytes: int, *, is_mapped: bool, unites: bool, why: str = "", beside: str = ""
+) -> dict[Mode, str]:
+    """Tell people where rows and states are in each mode.
+
+    Args:
+        index_bytes: Bytes of the rows on disk.
+        is_mapped: Whether the mode ``memory`` reads them where they lie.
+        unites: Whether streaming needs them united in a scratch file.
+        why: Why rows are copied, where they are.
+        beside: What a scratch file holds in place of them, where they are mapped.
+    """
+    rows = format_bytes(index_bytes)
+    source = f"rows streamed from {rows} of index files"
+    if unites:
+        source = f"rows streamed from a scratch file that unites {rows} of index files"
+    texts: dict[Mode, str] = {
+        "memory": f"rows and states in memory{f'; rows are copied: {why}' if why else ''}",
+        "streamed": f"{source}, states in memory",
+        "paged": f"{source}, states in scratch files",
+    }
+    if is_mapped and beside:
+        texts["streamed"] = f"rows mapped as they are ({rows}), {beside} in a scratch file"
+    if is_mapped:
+        texts["memory"] = f"rows mapped as they are ({rows}), states in memory"
+    return texts
+
+
+def reasons_of(
+    mode: Mode, needs: Mapping[Mode, int], budget: int | None, texts: Mapping[Mode, str]
+) -> tuple[str, ...]:
+    """Tell people what was chosen and why."""
+    limit = "no limit" if budget is None else f"budget {format_bytes(budget)}"
+    sizes = ", ".join(f"{name} {format_bytes(size)}" for name, size in needs.items())
+    peak = f"peak: about {format_bytes(needs[mode])} ({needs[mode]} B), {mode}"
+    return f"storage: {texts[mode]}", f"{limit}; peaks: {sizes}", peak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import BudgetError
+from graphsys.engine import memory_plan
 from graphsys.engine import program as gs
-from graphsys.engine.execute import budget
-from graphsys.engine.execute.budget import choose
+from graphsys.engine.execute import program_memory
 from graphsys.engine.execute.prepared import compile_program
+from graphsys.engine.execute.program_memory import choose
 from graphsys.engine.program_run import explain
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
@@ -36,7 +37,7 @@ def graph(tmp_path_factory: Any) -> Graph:
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the process's own part of the need stay as it is."""
-    monkeypatch.setattr(budget, "resident_bytes", lambda: 200 << 20)
+    monkeypatch.setattr(memory_plan, "resident_bytes", lambda: 200 << 20)
 
 
 @pytest.mark.usefixtures("still")
@@ -57,9 +58,9 @@ def test_modes_take_less_one_after_the_other(graph: Graph) -> None:
 def test_what_a_start_takes_is_counted(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "base_bytes", lambda: 0)
+    monkeypatch.setattr(program_memory, "base_bytes", lambda: 0)
     free = SimpleNamespace(compile_bytes=lambda: 0)
-    monkeypatch.setattr(budget, "kernels_of", lambda *_: free)
+    monkeypatch.setattr(program_memory, "kernels_of", lambda *_: free)
 
     class Greedy(PageRank):
         start_bytes = 1000
@@ -106,14 +107,14 @@ from dataclasses import replace
 from pathlib import Path
 from graphsys.core.memory import MemoryMeter
 from graphsys.engine import run as runs
-from graphsys.engine.execute import budget, prepared
+from graphsys.engine.execute import program_memory, prepared
 from graphsys.engine.execute.rows import MemoryBlocks
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
 
 def use(mode):
     prepared.choose = lambda plan, topology, _: replace(
-        budget.choose(plan, topology, None), mode=mode, budget=0)
+        program_memory.choose(plan, topology, None), mode=mode, budget=0)
 
 small, large = sys.argv[1:]
 for mode in ("memory", "streamed"):
@@ -121,7 +122,7 @@ for mode in ("memory", "streamed"):
     runs.run(PageRank(iterations=2), small, num_threads=2)  # compiles, starts threads
 topology = Topology.of(large)
 plan, _, _ = prepared.compile_program(PageRank(iterations=2), topology)
-stated = budget.choose(plan, topology, None).needs["streamed"]
+stated = program_memory.choose(plan, topology, None).needs["streamed"]
 for line in Path("/proc/self/status").read_text().splitlines():
     if line.startswith("VmData:"):
         data = int(line.split()[1]) * 1024

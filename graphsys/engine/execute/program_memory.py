@@ -1,4 +1,4 @@
-"""How many bytes a program takes on a graph, told from sizes without reading edges."""
+"""How many bytes a program takes on a graph, told without reading edges; where they lie."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -6,20 +6,38 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.compiling import WorkKernels
+from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.lowered import EDGE_COLUMNS, Lowered
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.execute.arrays import Allocate
 from graphsys.engine.execute.directions import pull_directions, push_directions
-from graphsys.engine.execute.stream import PIECE_BYTES
+from graphsys.engine.execute.rows import MemoryBlocks, RowProvider
+from graphsys.engine.execute.stream import PIECE_BYTES, PagedBlocks, StreamedBlocks
 from graphsys.engine.execute.supersteps import PULL_SHARE
-from graphsys.engine.needs import (
+from graphsys.engine.memory_plan import (
+    MemoryPlan,
+    Mode,
     RowBytes,
+    base_bytes,
+    fitting,
     num_simple_entries,
+    reasons_of,
+    row_texts,
     simple_bytes,
+    too_small,
     united_bytes,
 )
 from graphsys.engine.program import NodeId
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
+from graphsys.generated.modules import load_module
+from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
+
+_COPIED_SHARE = 5
+"""With paged states at most one of so many bytes of them is copied at a time."""
+_LIST_SHARE = 64
+"""With paged states a list holds at most one of so many nodes."""
 
 
 class MemoryEstimate:
@@ -262,3 +280,111 @@ class MemoryEstimate:
         if self.topology.graph is None or self.is_simple:
             return True
         return any(phase.uses_edge_states for phase in self.plan.phases)
+
+
+def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> MemoryPlan:
+    """Choose how a program runs on a graph within a budget.
+
+    Args:
+        plan: The program.
+        topology: The graph.
+        budget: Bytes of anonymous memory that the process may take; None for no limit.
+
+    Raises:
+        BudgetError: no way fits; the message names the smallest amount that works.
+    """
+    estimate = MemoryEstimate(plan, topology)
+    needs = {
+        mode: needed + kernels_of(plan, mode).compile_bytes()
+        for mode, needed in _needs(estimate, base_bytes()).items()
+    }
+    mode = fitting(needs, budget)
+    if mode is None:
+        raise too_small(
+            f"{plan.spec.name} on {estimate.num_nodes} nodes and {estimate.num_edges} "
+            "edges",
+            needs,
+            budget or 0,
+            _why(estimate),
+        )
+    unites, mapped = (
+        estimate.must_unite,
+        0 if estimate.rows.entries else estimate.index_bytes,
+    )
+    overflows = budget is not None and needs["memory"] + mapped > budget
+    if mode == "memory" and overflows and not unites:
+        mode = "streamed"  # the rows are mapped as they are: read them in order, once
+    texts = row_texts(
+        estimate.index_bytes,
+        is_mapped=mapped > 0,
+        unites=unites,
+        why=estimate.why_copied if estimate.rows.entries else "",
+    )
+    return MemoryPlan(
+        mode=mode,
+        needs=needs,
+        budget=budget,
+        index_bytes=estimate.index_bytes,
+        reasons=reasons_of(mode, needs, budget, texts),
+        unites=unites,
+    )
+
+
+def kernels_of(plan: ProgramPlan, mode: Mode) -> WorkKernels:
+    """Return the kernels of a program that runs of a mode call."""
+    module = load_module(module_source(plan))
+    kernels = [kernel for kernel, _ in module.KERNELS.values()]
+    return WorkKernels(f"{module.__name__}-{mode}", lambda: kernels)
+
+
+def _needs(estimate: MemoryEstimate, base: int) -> dict[Mode, int]:
+    topology, nodes = estimate.topology, estimate.node_bytes
+    base += estimate.edge_state_bytes + (8 * estimate.num_nodes if estimate.ranking else 0)
+    base += estimate.plan.spec.program.start_bytes * estimate.num_nodes
+    states = nodes + estimate.list_bytes(None) + estimate.result_bytes
+    rows = estimate.rows
+    beside: dict[Mode, int] = {"memory": states + rows.in_memory}
+    if estimate.is_simple:
+        beside["memory"] = rows.made_before(states, in_memory=True)
+    if topology.graph is not None and estimate.must_unite:
+        if not scratch_is_memory():
+            beside["streamed"] = states + rows.in_scratch
+            if estimate.is_simple:
+                beside["streamed"] = rows.made_before(states, in_memory=False)
+    elif topology.graph is not None:
+        beside["streamed"] = states + estimate.mode_bytes
+        lists = estimate.list_bytes(list_limit(topology.num_nodes))
+        paged = lists + estimate.cut_bytes + estimate.mode_bytes + estimate.result_bytes
+        paged += nodes // _COPIED_SHARE + (nodes if scratch_is_memory() else 0)
+        beside["paged"] = paged
+    # ids are sorted before anything else is written
+    return {mode: base + max(size, estimate.ranking) for mode, size in beside.items()}
+
+
+def _why(estimate: MemoryEstimate) -> str:
+    if estimate.topology.graph is None:
+        return " (the rows must be in memory: the graph is)"
+    return " (edges have states, which are in memory)" if estimate.edge_state_bytes else ""
+
+
+def list_limit(num_nodes: int) -> int:
+    """Return how long lists of nodes may be where states are paged."""
+    return max(num_nodes // _LIST_SHARE, 1 << 12)
+
+
+def rows_of(choice: MemoryPlan, plan: ProgramPlan, topology: Topology) -> RowProvider:
+    """Return the rows of a graph as chosen."""
+    estimate = MemoryEstimate(plan, topology)
+    columns = estimate.columns
+    if choice.mode == "memory" or choice.unites:
+        return MemoryBlocks(topology, None if estimate.must_unite else tuple(columns))
+    spare = float("inf") if choice.budget is None else choice.budget - choice.needed
+    kind = StreamedBlocks if choice.mode == "streamed" else PagedBlocks
+    return kind(topology, columns, keeps_bytes=max(spare, 0))
+
+
+def allocator_of(choice: MemoryPlan) -> Allocate:
+    """Return where the arrays of all nodes come from."""
+    if choice.mode != "paged":
+        return np.zeros
+    return ScratchArrays().zeros
