@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import InputError
+from graphsys.datasets.columns import narrow_features
 from graphsys.datasets.files import InputFile, describe
 
 
@@ -61,7 +62,7 @@ def dense_features(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return features in a dtype that the store holds, ``[n, d]``.
 
     Raises:
-        InputError: they are no matrix of numbers, or not finite.
+        InputError: they are no matrix of numbers, not finite, or beyond float32.
     """
     if values.ndim == 1:
         values = values[:, None]
@@ -73,11 +74,4 @@ def dense_features(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
         raise InputError(f"{name}: features of row {row} are not finite, expected numbers")
-    if values.dtype.name in ("float16", "int8"):
-        return values
-    with np.errstate(over="ignore"):
-        narrow: npt.NDArray[np.float32] = values.astype(np.float32)
-    if values.dtype == np.float64 and not np.isfinite(narrow).all():
-        row = int(np.flatnonzero(~np.isfinite(narrow).all(axis=1))[0])
-        raise InputError(f"{name}: features of row {row} are beyond float32")
-    return narrow
+    return narrow_features(values, f"{name}: features")

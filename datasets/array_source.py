@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import EdgeType
+from graphsys.datasets.columns import narrow_features
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 Values = npt.NDArray[Any]
 LABELS: Final = ("y", "label")
 _SPLITS: Final = {"val": "valid"}
 _ROLES: Final = {"edge_weight": "weight", "w": "weight", "edge_time": "time"}
-_FEATURE_DTYPES: Final = (np.float32, np.float16, np.int8)
 _CHUNK_ROWS: Final = 1 << 20
 
 
@@ -66,7 +66,8 @@ def node_chunk(node_type: str, num_nodes: int, arrays: Mapping[str, Values]) -> 
     (float32, unless they are float16 or int8), further vectors columns.
 
     Raises:
-        InputError: Arrays of another length or kind, or masks that overlap.
+        InputError: Arrays of another length or kind, masks that overlap, or features beyond
+            float32.
     """
     columns: dict[str, Any] = {}
     features: dict[str, Values] = {}
@@ -90,8 +91,7 @@ def node_chunk(node_type: str, num_nodes: int, arrays: Mapping[str, Values]) -> 
         elif values.ndim == 1 and name != "x":
             columns[name] = values
         elif values.ndim in (1, 2):
-            dtype = values.dtype if values.dtype in _FEATURE_DTYPES else np.float32
-            features[name] = values.reshape(num_nodes, -1).astype(dtype, copy=False)
+            features[name] = narrow_features(values.reshape(num_nodes, -1), where)
         else:
             raise InputError(
                 f"{where} has shape {list(values.shape)}, expected one or two dimensions"

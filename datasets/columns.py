@@ -164,7 +164,7 @@ def dense_features(values: Any, where: str, first_row: int = 0) -> npt.NDArray[A
 
     Raises:
         InputError: a list or a number is missing, lists differ in length, or a number is
-            not finite.
+            not finite, or beyond float32.
     """
     _refuse_nulls(values, where, first_row)
     lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
@@ -184,15 +184,40 @@ def dense_features(values: Any, where: str, first_row: int = 0) -> npt.NDArray[A
             f"{where}, row {first_row + row}: a number is missing (null), expected {dim}"
         )
     rows: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(-1, dim)
-    if rows.dtype.name not in ("float16", "int8"):
-        rows = rows.astype(np.float32)
     if rows.dtype.kind == "f" and not np.isfinite(rows).all():
         row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
         raise InputError(
             f"{where}, row {first_row + row}: a number is not finite, expected features "
             "without NaN and inf"
         )
-    return rows
+    return narrow_features(rows, where, first_row)
+
+
+def narrow_features(
+    rows: npt.NDArray[Any], where: str, first_row: int = 0
+) -> npt.NDArray[Any]:
+    """Return features ``[n, d]`` in a dtype that the store holds.
+
+    Returns:
+        float16 and int8 as they are, else float32; NaN and inf stay.
+
+    Raises:
+        InputError: a number is beyond float32.
+    """
+    if rows.dtype.name in ("float16", "int8", "float32"):
+        return rows
+    with np.errstate(over="ignore"):
+        narrow: npt.NDArray[np.float32] = rows.astype(np.float32)
+    if rows.dtype.kind == "f" and np.isinf(narrow).any():
+        is_beyond = np.isinf(narrow) & np.isfinite(rows)
+        if is_beyond.any():
+            row, place = np.argwhere(is_beyond)[0]
+            raise InputError(
+                f"{where}, row {first_row + row}: {rows[row, place]:g} at place {place} "
+                "does not fit float32, which features are kept as; expected numbers "
+                f"within {np.finfo(np.float32).max:.2g}, scale the feature or mend the row"
+            )
+    return narrow
 
 
 def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:

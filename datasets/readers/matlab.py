@@ -25,7 +25,7 @@ import scipy.sparse
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.datasets.base import Format, ReadOptions, formats
-from graphsys.datasets.columns import check_weights
+from graphsys.datasets.columns import check_weights, narrow_features
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.readers.matrix_market import Matrix, MatrixSource
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
@@ -116,7 +116,7 @@ def _further(
         if is_dense and value.shape in ((num_nodes, 1), (1, num_nodes)) and name != "id":
             columns[name] = value.ravel()
         elif is_dense and value.ndim == 2 and value.shape[0] == num_nodes:
-            features[name] = value.astype(np.float32)
+            features[name] = narrow_features(value, f"{file.name}: {name!r}")
         else:
             shape = "x".join(map(str, getattr(value, "shape", ()))) or "none"
             left_out.append(f"{ascii(name)[1:-1][:40]} ({shape})")

@@ -60,9 +60,10 @@ class NodeRegression(NodeSeeds):
             if len(bad := nodes[~np.isfinite(self.values[nodes])]):
                 ids = graph.ids_of(node_type, bad[:6]).to_pylist()
                 raise InvalidGraphError(
-                    f"{len(bad)} of {len(nodes)} nodes of split {split!r} have no finite "
-                    f"{config.label!r}: {cut_list(ids)}{' ...' if len(bad) > 6 else ''}; "
-                    "mend them or take them out of the split"
+                    f"{len(bad)} of {len(nodes)} nodes of split {split!r} have no "
+                    f"{config.label!r} that is finite and fits float32: {cut_list(ids)}"
+                    f"{' ...' if len(bad) > 6 else ''}; mend them or take them out of the "
+                    "split"
                 )
         super().__init__(config, node_type, self.splits[TRAIN])
         train = self.values[self.splits[TRAIN]].astype(np.float64)
@@ -135,8 +136,9 @@ def _read_values(
             f"task regression: column {config.label!r} of node type {node_type!r} is "
             f"{labels.type}, expected numbers"
         )
-    found: npt.NDArray[np.float32] = labels.cast(pa.float64()).to_numpy()
-    return found.astype(np.float32)
+    found: npt.NDArray[np.float64] = labels.cast(pa.float64()).to_numpy()
+    with np.errstate(over="ignore"):  # what becomes infinite is refused
+        return found.astype(np.float32)
 
 
 TASKS.add(TaskSpec(name="regression", make=NodeRegression, has_labels=True))

@@ -225,6 +225,10 @@ def test_bad_tables_of_nodes_are_refused(tmp_path: Path, text: str, message: str
         ([[1.0, 2.0], None], r"column x, row 1: the value is missing"),
         ([[1.0, 2.0], [3.0, None]], r"column x, row 1: a number is missing \(null\)"),
         ([[1.0, 2.0], [3.0, np.nan]], r"column x, row 1: a number is not finite"),
+        (
+            [[1.0, 2.0], [3.0, -1e300]],
+            r"column x, row 1: -1e.300 at place 1 does not fit float32, .* within 3\.4e.38",
+        ),
     ],
 )
 def test_features_that_are_none_are_refused(tmp_path: Path, x: Any, message: str) -> None:

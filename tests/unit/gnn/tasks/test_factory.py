@@ -58,7 +58,15 @@ def test_numbers_of_nodes_are_learned(
         (
             [1.0, float("nan"), None] * (NUM_NODES // 3),
             InvalidGraphError,
-            "16 of 24 nodes of split 'train' have no finite 'price': 101",
+            (
+                "16 of 24 nodes of split 'train' have no 'price' that is finite and fits "
+                "float32: 101"
+            ),
+        ),
+        (
+            [1e300] + [1.0] * (NUM_NODES - 1),
+            InvalidGraphError,
+            "1 of 24 nodes of split 'train' have no 'price' that is finite and fits",
         ),
     ],
 )
