@@ -109,7 +109,8 @@ class SplitPlan:
         spec: What the user asked for.
 
     Attributes:
-        num_asked: Edges asked for in valid and test.
+        asked: Edges asked for in valid, and in test.
+        num_asked: Of both together.
         num_held: Edges that were free to be held out.
 
     Raises:
@@ -277,7 +278,8 @@ class SplitPlan:
         held = np.minimum(asked.sum(axis=0), free)
         share = asked[1] / np.maximum(asked.sum(axis=0), 1)
         test = np.where(held < asked.sum(axis=0), (held * share).astype(np.int64), asked[1])
-        self.num_asked, self.num_held = int(asked.sum()), int(held.sum())
+        self.asked = [int(count) for count in asked.sum(axis=1)]
+        self.num_asked, self.num_held = sum(self.asked), int(held.sum())
         wanted = np.stack([held, test])
         self._lowest, self._is_any, taken = thresholds(self._free, free, wanted)
         if 0 < totals.sum() <= taken[0].sum():

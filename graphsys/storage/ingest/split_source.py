@@ -46,6 +46,7 @@ class SplitSource(GraphSource):
         self._spec = spec
         self._plans: dict[EdgeType, SplitPlan] = {}
         self._negatives: dict[EdgeType, NegativePairs] = {}
+        self._seen: set[EdgeType] = set()  # edges come more than once
         for kind in graph.edge_types:
             if graph.splits(kind) != ["train"]:
                 raise InputError(
@@ -89,15 +90,37 @@ class SplitSource(GraphSource):
         if edge_type not in self._plans:
             plan = SplitPlan(self._graph, edge_type, self._spec)
             self._plans = {edge_type: plan}  # edges come type by type
-            if plan.num_held < plan.num_asked:
-                warnings.warn(
-                    f"split: {plan.num_asked} edges of {edge_type.relation!r} were asked "
-                    f"for in valid and test, {plan.num_held} are: the others are needed so "
-                    "that train has every node and relation",
-                    UserWarning,
-                    stacklevel=2,
-                )
+            if edge_type not in self._seen:
+                self._seen.add(edge_type)
+                self._tell(edge_type, plan)
         return self._plans[edge_type]
+
+    def _tell(self, edge_type: EdgeType, plan: SplitPlan) -> None:
+        """Warn where valid and test have fewer edges than the user may expect."""
+        spec, total = self._spec, self._graph.num_edges_of(edge_type)
+        shares = {"valid": spec.valid, "test": spec.test}
+        none = [
+            name
+            for (name, share), count in zip(shares.items(), plan.asked, strict=True)
+            if share and not count
+        ]
+        told = ""
+        if none and total:
+            shown = " and ".join(f"{shares[name]:g}" for name in none)
+            told = (
+                f"none of the {total} edges of {edge_type.relation!r} "
+                f"{'is' if total == 1 else 'are'} in {' and '.join(none)}: of so few "
+                f"{shown} {'are' if len(none) > 1 else 'is'} less than one edge; ask for "
+                "numbers of edges of valid and test, such as 1,1"
+            )
+        elif plan.num_held < plan.num_asked:
+            told = (
+                f"{plan.num_asked} edges of {edge_type.relation!r} were asked for in valid "
+                f"and test, {plan.num_held} are: the others are needed so that train has "
+                "every node and relation"
+            )
+        if told:
+            warnings.warn(f"split: {told}", UserWarning, stacklevel=3)
 
 
 def split_bytes(graph: GraphReader, spec: SplitSpec) -> int:

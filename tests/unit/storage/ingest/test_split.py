@@ -131,6 +131,32 @@ def test_coverage_that_cannot_be_had_keeps_edges_in_train_and_says_so(
     assert 1 <= len(found["test"]) <= 10
 
 
+@pytest.mark.parametrize(
+    ("shares", "by", "told"),
+    [
+        (
+            "0.8,0.1,0.1",
+            "random",
+            "valid and test: of so few 0.1 and 0.1 are less than one",
+        ),
+        ("0.7,0.2,0.1", "random", "test: of so few 0.1 is less than one edge; ask for num"),
+        ("0.4,0.3,0.3", "relation", "valid and test: of so few 0.3 and 0.3 are less"),
+    ],
+)
+def test_shares_of_less_than_an_edge_are_said_once(
+    tmp_path: Path, shares: str, by: str, told: str
+) -> None:
+    pairs = [(a, b) for a in range(4) for b in range(a)]
+    columns = {"src": [a for a, _ in pairs], "dst": [b for _, b in pairs]}
+    table = pa.table({**columns, "relation": ["a", "a", "b", "b", "c", "c"]})
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        gs.ingest(table, tmp_path / "g", split=split_spec(shares, by=by))
+    (once,) = (str(it.message) for it in said)
+    assert once.startswith(f"split: none of the 6 edges of 'edge' are in {told}")
+    gs.ingest(table, tmp_path / "h", split="1,1")  # which it advises, says nothing
+
+
 def test_every_relation_of_valid_and_test_is_in_train(tmp_path: Path) -> None:
     draw = np.random.default_rng(2)
     relations = np.minimum(draw.geometric(0.02, 5000), 200)  # many of few edges
