@@ -139,7 +139,8 @@ def _as_classes(labels: Any, name: str) -> Any:
     """Return labels with nulls for those that say that there is none: -1, NaN, no text.
 
     Of -1 and 1 alone, as some tell two classes, both are classes; a note says so. Floats
-    stay as they are, to be refused, but for whole numbers beside NaN.
+    that are whole numbers become those, and a note says so where none is missing; others
+    stay as they are, to be refused.
 
     Raises:
         ConfigError: a list of classes has one that says that there is none.
@@ -153,13 +154,19 @@ def _as_classes(labels: Any, name: str) -> Any:
                 "list is a node without classes"
             )
         return labels
-    if pa.types.is_floating(kind):  # integers become that beside NaN, in pandas
-        labels = pc.if_else(pc.is_nan(labels), pa.scalar(None, kind), labels)
+    if pa.types.is_floating(kind):
+        given, labels = labels, pc.cast(labels, pa.float64())  # holds 2^53, too
+        labels = pc.if_else(pc.is_nan(labels), pa.scalar(None, pa.float64()), labels)
         is_whole = pc.and_(
             pc.equal(pc.floor(labels), labels), pc.less(pc.abs(labels), 2**53)
         )
-        if not labels.null_count or pc.all(is_whole).as_py() is False:
-            return labels
+        if pc.all(is_whole).as_py() is False:
+            return given
+        if not labels.null_count:  # beside NaN integers become that, in pandas
+            note(
+                f"labels of column {name!r} are whole numbers kept as {kind}: each is "
+                "taken for a class; to learn them as numbers, train task=regression"
+            )
         labels = pc.cast(labels, pa.int64())
     says_none = _says_none(labels)
     count = pc.sum(says_none).as_py() or 0

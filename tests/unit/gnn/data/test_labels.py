@@ -28,6 +28,7 @@ def labels_of(folder: Path, values: Any, split: Any = SPLIT) -> NodeLabels:
 NONE = [
     ([0, 1, 0, 1, -1, -1], [0, 1]),
     ([0.0, 1.0, 0.0, 1.0, float("nan"), None], [0, 1]),
+    (np.array([0, 1, 0, 1, np.nan, np.nan], np.float32), [0, 1]),
     (["a", "b", "a", "b", "", "  "], ["a", "b"]),
     (["a", "b", "a", "b", "NaN", None], ["a", "b"]),
     ([5, 7, 5, 7, -1, None], [5, 7]),
@@ -70,6 +71,20 @@ def test_minus_1_and_1_alone_are_two_classes_and_that_is_said(tmp_path: Path) ->
 def test_lists_of_classes_have_no_such_entry(tmp_path: Path, values: Any) -> None:
     with pytest.raises(ConfigError, match="an empty list is a node without classes"):
         labels_of(tmp_path, [*values, values[0], values[0], [], []])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(np.float64, "double"), (np.float32, "float"), (np.float16, "halffloat")],
+)
+def test_floats_that_are_whole_numbers_are_classes_and_that_is_said(
+    tmp_path: Path, kind: type, name: str
+) -> None:
+    values: Any = np.array([0, 2, 1, 0, 2, 1], dtype=kind)
+    with pytest.warns(UserWarning, match=rf"'label' .* kept as {name}: .*=regression"):
+        found = labels_of(tmp_path, values)
+    assert found.classes == [0, 1, 2]
+    assert found.of(np.arange(6)).tolist() == [0, 2, 1, 0, 2, 1]
 
 
 @pytest.mark.parametrize("odd", [np.inf, 1e300])
