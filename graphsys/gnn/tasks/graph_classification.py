@@ -26,6 +26,8 @@ class GraphClassification(NodeClassification):
         ConfigError: As :class:`NodeClassification`; and neither splits nor folds.
     """
 
+    is_watching_one_class = False  # accuracy is watched, which says something of one, too
+
     def __init__(
         self, graph: GraphReader, config: GnnConfig, learned: Learned | None = None
     ) -> None:

@@ -185,8 +185,8 @@ class NodeSeeds:
 class NodeClassification(NodeSeeds):
     """Classes of nodes: cross-entropy; with several classes a node, one by one.
 
-    What is watched on valid is accuracy, of two classes the ROC-AUC, of several classes a
-    node the micro F1.
+    What is watched on valid is accuracy, of two classes the ROC-AUC if nodes of valid are
+    of both, of several classes a node the micro F1.
 
     Args:
         graph: The graph.
@@ -216,8 +216,8 @@ class NodeClassification(NodeSeeds):
             self._weights = balanced_weights(
                 counts, len(self._nodes), is_multi=self.labels.is_multi
             )
-        has_two = self.num_out == 2
-        self.metric = "roc_auc" if has_two else "accuracy"
+        has_area = self.num_out == 2 and not self.is_watching_one_class
+        self.metric = "roc_auc" if has_area else "accuracy"
         if self.labels.is_multi:
             self.metric = "f1_micro"
 
@@ -231,6 +231,14 @@ class NodeClassification(NodeSeeds):
     def known_splits(self) -> list[str]:
         """Names of the splits that have nodes."""
         return list(self.labels.splits)
+
+    @property
+    def is_watching_one_class(self) -> bool:
+        """Whether the watched split has nodes of one of two classes: no area tells them."""
+        nodes = self.labels.splits.get(self._config.eval_split)
+        if nodes is None or self.num_out != 2 or self.labels.is_multi:
+            return False
+        return len(np.unique(self.labels.of(nodes))) == 1
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and metric of the watched split, or None where it has no nodes."""

@@ -53,6 +53,27 @@ def test_a_split_that_may_be_meant_is_named(groups: Store, tmp_path: Path) -> No
         gnn.train(groups(columns=split_by("val")), config_of(), tmp_path / "run")
 
 
+def test_a_watched_split_of_one_class_is_told_by_accuracy(
+    groups: Store, tmp_path: Path
+) -> None:
+    split = split_by("valid")
+    known = np.array(split["split"].to_pylist())
+    label = np.where(known == "valid", 1, np.arange(NUM_NODES) % 2)
+    graph = groups(columns={**split, "label": label})
+    with pytest.warns(
+        UserWarning, match=r"'valid' are of one class, .* accuracy is watched"
+    ):
+        report = gnn.train(graph, config_of(target=0.0), tmp_path / "run")
+    measured = gnn.evaluate(tmp_path / "run", split="valid")["metrics"]
+    for metrics in (
+        measured,
+        {k.removeprefix("valid_"): v for k, v in report.metrics.items()},
+    ):
+        assert "accuracy" in metrics
+        assert "roc_auc" not in metrics
+    assert report.metrics["epochs_to_target"] == 1
+
+
 def test_a_run_without_valid_is_trained_in_silence(groups: Store, tmp_path: Path) -> None:
     report = gnn.train(groups(columns=split_by("test")), config_of(), tmp_path / "run")
     assert report.epochs == 2
