@@ -244,14 +244,16 @@ class GnnConfig(Checked):
         (), "Edge types that carry messages; by default all.", group="Sampling"
     )
     reverse_edges: bool = option(
-        True, "Send messages against the direction of directed edges too.",
+        True, "Send messages against the direction of directed edges too. pinsage, gatne, "
+        "han and models of events say themselves which way edges go.",
         group="Sampling",
     )
     fanouts: tuple[int, ...] = option(
         (),
         "Neighbors to sample per hop, the hop next to the seeds first (as in PyG; DGL has "
         "it last); -1: all. By default 10 each, 50 for pinsage, all for hep. For ahep: "
-        "nodes of each relation that all nodes of a hop share, by default 256.",
+        "nodes of each relation that all nodes of a hop share, by default 256. "
+        "None are drawn with batch_size=0.",
         group="Sampling",
     )
     frontier: Literal["all", "new"] = option(
@@ -408,7 +410,7 @@ class GnnConfig(Checked):
         "all", "Layers whose weights weight_decay concerns.", group="Training"
     )
     row_decay: float = option(
-        0.0, "Strength of the L2 penalty on the learned rows of a batch.",
+        0.0, "Strength of the L2 penalty on the learned rows of a batch's nodes.",
         minimum=0, group="Training",
     )
     accumulate: int = option(

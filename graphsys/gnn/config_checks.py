@@ -4,6 +4,7 @@ Configs are checked when they are made, so that these functions know their class
 fields alone.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from graphsys.core.errors import ConfigError
@@ -49,22 +50,61 @@ def require_read(config: Any) -> None:
         ConfigError: Nothing reads it.
     """
     spec = spec_of(config.model)
-    takes_all = config.is_whole_graph or config.is_of_graphs
-    draws_none = takes_all or spec.make_stream is not None or spec.messages == "none"
+    takes_all = config.is_whole_graph or config.is_of_graphs or spec.messages == "none"
+    draws_none = takes_all or config.is_of_events
+    is_directed = config.is_of_events or spec.messages not in ("edges", "layers")
     for name, is_unread, reason in (
+        ("fanouts", takes_all, "no neighbors are drawn"),
         ("frontier", draws_none, "no neighbors are drawn"),
         ("replace", draws_none or spec.messages == "walks", "no neighbors are drawn"),
+        ("reverse_edges", is_directed, "the model says which way edges go"),
         ("accumulate", config.is_full_batch, "an epoch is one batch"),
         ("epoch_batches", config.is_full_batch, "an epoch is one batch"),
         ("activation", spec.has_activation, "its layers have their own"),
+        ("rows_lr", config.learned_rows != "disk", "no rows are on disk"),
     ):
         default = type(config).__dataclass_fields__[name].default
         found = getattr(config, name)
         if is_unread and found != default:
             raise ConfigError(
-                f"{name}: got {found} with model {config.model}, batch_size "
-                f"{config.batch_size} and task {config.task}, expected {default}: {reason}"
+                f"{name}: got {_shown(found)} with model {config.model}, batch_size "
+                f"{config.batch_size} and task {config.task}, expected "
+                f"{_shown(default)}: {reason}"
             )
+
+
+def require_learned(config: Any, learned: Collection[str], node_type: str) -> None:
+    """Check that rows of nodes are learned, where settings are about those.
+
+    Of new trainings only, as :func:`require_read`.
+
+    Args:
+        config: The settings.
+        learned: Node types that the network has learned rows of.
+        node_type: Whose nodes a batch is of; "" for all types.
+
+    Raises:
+        ConfigError: Nothing reads a setting.
+    """
+    if config.learned_rows == "disk" and not learned:
+        raise ConfigError(
+            "learned_rows: got disk, but no rows are learned: all nodes have features; "
+            "expected memory"
+        )
+    if config.row_decay and not (node_type in learned if node_type else learned):
+        whose = f"nodes of type {node_type!r}" if node_type else "nodes"
+        raise ConfigError(
+            f"row_decay: got {config.row_decay} with model {config.model}, but the "
+            f"{whose} of a batch have no learned rows; expected 0.0, or weight_decay, "
+            "which is of weights"
+        )
+
+
+def _shown(value: Any) -> str:
+    """Return a value as messages have it: lists without their brackets."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
 
 
 def _check_layers(config: Any) -> None:

@@ -20,7 +20,7 @@ from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import stored_graph
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
-from graphsys.gnn.config_checks import require_read
+from graphsys.gnn.config_checks import require_learned, require_read
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
 from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
@@ -30,7 +30,7 @@ from graphsys.gnn.data.owners import Owners
 from graphsys.gnn.data.split_names import require_watched
 from graphsys.gnn.model_spec import is_file, models, spec_of
 from graphsys.gnn.models.graph_network import GraphNetwork
-from graphsys.gnn.models.model import Model
+from graphsys.gnn.models.model import Model, key_of
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.models.stream import StreamModel, StreamNetwork
 from graphsys.gnn.ops.adjacency import kernel_threads
@@ -140,8 +140,8 @@ def train(
             budget=budget,
             on_commit=on_commit,
         )
-        if not resume and (known := getattr(context.task, "known_splits", None)):
-            require_watched(config, known)
+        if not resume:
+            _require_new_of(context)
         if transfer is None:
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
@@ -175,6 +175,21 @@ def _require_new(config: GnnConfig, owners: Owners | None) -> None:
         raise ConfigError(
             "sample_at: got owners without --cluster, but one process has all nodes; add "
             "--cluster, or leave sample_at out"
+        )
+
+
+def _require_new_of(context: GnnContext) -> None:
+    """Refuse settings that nothing of this graph would read, as :func:`_require_new`."""
+    config, network, task = context.config, context.network, context.task
+    types = context.features.shapes
+    learned = [n for n in types if key_of(n) in network.learned or n in network.stored]
+    require_learned(config, learned, "" if config.is_of_links else task.node_type)
+    if known := getattr(task, "known_splits", None):
+        require_watched(config, known)
+    if config.eval_every and getattr(task, "is_watching_one_class", False):
+        note(
+            f"all nodes of split {config.eval_split!r} are of one class, of which roc_auc "
+            f"says nothing: {task.metric} is watched"
         )
 
 

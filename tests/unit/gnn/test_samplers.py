@@ -264,7 +264,10 @@ def test_what_a_model_or_a_task_does_not_read_is_refused(
 def test_a_run_of_before_it_was_refused_is_read_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph, config = make_graph(tmp_path / "g"), config_of(batch_size=0, replace=True)
+    graph, config = (
+        make_graph(tmp_path / "g"),
+        config_of(batch_size=0, replace=True, fanouts=()),
+    )
     with pytest.raises(ConfigError, match=r"^replace: got True"):
         gnn.train(graph, config, tmp_path / "run")
     with monkeypatch.context() as before:

@@ -25,7 +25,7 @@ EMBEDDING: dict[str, Any] = {
 }
 GNN: dict[str, Any] = {
     "trainer": "gnn",
-    "settings": {"epochs": 4, "batch_size": 0, "deterministic": True, "fanouts": [3, 3]},
+    "settings": {"epochs": 4, "batch_size": 0, "deterministic": True},
     "search": {"lr": {"low": 0.001, "high": 0.1, "log": True}, "model": ["sage", "gcn"]},
 }
 

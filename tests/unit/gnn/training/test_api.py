@@ -33,12 +33,13 @@ MODELS = ("sage", "gcn", "gat", "gatv2", "gin", "pinsage")
 
 
 def config_of(**changes: Any) -> GnnConfig:
+    is_whole = changes.get("batch_size") == 0 or changes.get("model") == "lightgcn"
     settings: dict[str, Any] = {
         "dim": 16,
         "heads": 2,
         "epochs": 25,
         "batch_size": 8,
-        "fanouts": (5, 5),
+        "fanouts": () if is_whole else (5, 5),
         "lr": 0.02,
         "num_walks": 20,
         "eval_every": 0,
