@@ -29,7 +29,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("matching", {}),
     ("cdlp", {}),
     ("clustering", {}),
-    ("label_propagation", {"labels": {3: 1, 5: 0}}),
+    ("label_propagation", {"labels": {3: 1, 5: 0}, "iterations": 100}),
     ("wcc", {}),
     ("scc", {}),
     ("bfs", {"source": 3}),

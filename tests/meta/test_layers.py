@@ -1,6 +1,7 @@
 """No import hides from the import checker, and no string names what stands above."""
 
 import ast
+import functools
 import inspect
 import re
 import tomllib
@@ -37,48 +38,71 @@ PROGRAM = "graphsys.cli.main"
 """A command line names it: ``python -m graphsys.cli.main``."""
 
 
-def parsed() -> dict[str, ast.Module]:
-    return {str(it.relative_to(ROOT)): ast.parse(it.read_text()) for it in sources()}
+OF_OURS = re.compile(r"graphsys\.(\w+)(?:\.\w+)*\.?(?::\w+)?$")
+"""A string that names a module of ours."""
+
+
+class Named(typing.NamedTuple):
+    """Where files of ours name what is imported.
+
+    Attributes:
+        ray: Files that import ray or ask for it.
+        computed: Files that import by names which are computed.
+        modules: File, line and text of each string that names a module of ours.
+    """
+
+    ray: set[str]
+    computed: set[str]
+    modules: list[tuple[str, int, str]]
+
+
+@functools.cache
+def named() -> Named:
+    """Read every file once: its trees together would fill hundreds of megabytes."""
+    found = Named(set(), set(), [])
+    for source in sources():
+        path = str(source.relative_to(ROOT))
+        for node in ast.walk(ast.parse(source.read_text())):
+            if imports_ray(node):
+                found.ray.add(path)
+            if imports_by_computed_name(node):
+                found.computed.add(path)
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and OF_OURS.match(text):
+                found.modules.append((path, node.lineno, text))
+    return found
+
+
+def imports_ray(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(it.name == "ray" for it in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return str(node.module).split(".")[0] == "ray"
+    return isinstance(node, ast.Call) and ast.unparse(node).startswith("require('ray'")
+
+
+def imports_by_computed_name(node: ast.AST) -> bool:
+    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
+    return name in ("import_module", "__import__", "resolve_name")
 
 
 def test_ray_is_asked_in_one_module() -> None:
-    importers = {
-        path
-        for path, tree in parsed().items()
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.Import) and any(it.name == "ray" for it in node.names))
-        or (isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "ray")
-        or (isinstance(node, ast.Call) and ast.unparse(node).startswith("require('ray'"))
-    }
-    assert importers == {"graphsys/distributed/ray.py"}
+    assert named().ray == {"graphsys/distributed/ray.py"}
 
 
 def test_only_registries_import_by_computed_names() -> None:
-    importers = {
-        path
-        for path, tree in parsed().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute)
-        and ast.unparse(node).rpartition(".")[2]
-        in ("import_module", "__import__", "resolve_name")
-    }
-    assert importers == set(REGISTRIES)
+    assert named().computed == set(REGISTRIES)
 
 
 def test_no_string_names_a_module_of_a_higher_layer() -> None:
-    heights, found = layers(), []
-    for path, tree in parsed().items():
-        package = path.removeprefix("graphsys/").partition("/")[0]
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-                continue
-            named = re.match(r"graphsys\.(\w+)(?:\.\w+)*\.?(?::\w+)?$", node.value)
-            if (
-                named
-                and node.value != PROGRAM
-                and heights.get(named[1], -1) > heights.get(package, 99)
-            ):
-                found.append(f"{path}:{node.lineno}: {node.value}")
+    heights = layers()
+    found = [
+        f"{path}:{line}: {text}"
+        for path, line, text in named().modules
+        if text != PROGRAM
+        and heights.get(text.split(".")[1].partition(":")[0], -1)
+        > heights.get(path.removeprefix("graphsys/").partition("/")[0], 99)
+    ]
     assert found == []
 
 

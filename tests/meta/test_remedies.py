@@ -1,6 +1,7 @@
 """Every remedy that a message of ours names is followed by a test, or listed as not yet."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def test_a_call_counts_where_the_test_does_something_with_it() -> None:
     assert list(taken_up(module)) == [("a.py", "--set"), ("b.py", "--overwrite")]
 
 
+@functools.cache
 def inventory() -> set[tuple[str, str]]:
     """Return each file of ours with each remedy that a text of it names."""
     return {

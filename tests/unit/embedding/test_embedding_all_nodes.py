@@ -366,7 +366,7 @@ def test_all_nodes_of_umls_rank_better_than_samples(
 def test_a_bucket_asks_only_for_nodes_of_its_partitions(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
 ) -> None:
-    config = dataclasses.replace(ring_config, mode="kvsall", epochs=200)
+    config = dataclasses.replace(ring_config, mode="kvsall", epochs=60)
     report = train(make_ring(4), config, tmp_path / "run")
     assert evaluate(report.run, split="train")["metrics"]["mrr"] > 0.7
 
