@@ -1,7 +1,6 @@
 """Files from the network: resumed, checked, kept in a cache."""
 
 import fcntl
-import hashlib
 import os
 import urllib.error
 import urllib.request
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core import ownership
+from graphsys.core.checksums import file_sha256
 from graphsys.core.errors import InputError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.files import describe
@@ -49,18 +49,18 @@ def fetch(
     Raises:
         InputError: the network, the server or the disk fails, or the checksum differs.
     """
-    if path.is_file() and (sha256 is None or _sha256(path) == sha256):
+    if path.is_file() and (sha256 is None or file_sha256(path) == sha256):
         return path
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as out:
             fcntl.flock(out, fcntl.LOCK_EX)
-            if path.is_file() and (sha256 is None or _sha256(path) == sha256):
+            if path.is_file() and (sha256 is None or file_sha256(path) == sha256):
                 ownership.remove_made(part)  # another process was faster
                 return path
             _download(url, out.fileno(), part, num_bytes, progress)
-            found = _sha256(part)
+            found = file_sha256(part)
             if sha256 is not None and found != sha256:
                 ownership.remove_made(part)
                 raise InputError(
@@ -113,8 +113,3 @@ def _download(
             f"{url}: the connection ended after {have} of {total} bytes; run it again to "
             "go on"
         )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -3,6 +3,7 @@
 They find damage, not forgery: whoever can write a file can write its checksum too.
 """
 
+import hashlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,12 @@ def digest(*pieces: Any) -> str:
     for piece in pieces:
         state.update(piece)
     return PREFIX + state.hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hex, which others publish and earlier stores have."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_digest(path: Path, *, num_bytes: int | None = None) -> str:

@@ -17,7 +17,7 @@ from graphsys.embedding import run as runs
 from graphsys.storage.locks import is_pinned
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import part_of
-from graphsys.storage.transaction import disk_errors
+from graphsys.storage.transaction import disk_errors, sync_file
 
 FOLDER = "checkpoints"
 
@@ -130,5 +130,4 @@ def _link_files(source: Path, target: Path, names: dict[str, int]) -> None:
             os.link(source / name, new)
         except OSError:
             shutil.copyfile(source / name, new)
-            with new.open("rb") as stream:
-                os.fsync(stream.fileno())
+            sync_file(new)

@@ -6,7 +6,6 @@ A kill at any moment leaves the checkpoint before or the one after.
 """
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from graphsys.core.checksums import digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.training_log import LOG_NAME
+from graphsys.storage import transaction
 from graphsys.storage.manifest import file_name
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME as CONFIG_NAME
@@ -196,8 +196,8 @@ def sync_file(file: Path) -> None:
     Raises:
         StorageFullError: It cannot be written.
     """
-    with disk_errors(file), file.open("rb") as stream:
-        os.fsync(stream.fileno())
+    with disk_errors(file):
+        transaction.sync_file(file)
 
 
 def read_array(

@@ -18,7 +18,7 @@ from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote import surroundings
-from graphsys.storage.transaction import disk_errors, sync_folder
+from graphsys.storage.transaction import disk_errors, sync_file, sync_folder
 
 
 def require_writable(*targets: Path, overwrite: bool) -> None:
@@ -86,7 +86,7 @@ def new_files(*targets: Path) -> Iterator[list[Path]]:
                 made.append(_begin(target))
             yield [new for new, _ in made]
             for new, _ in made:
-                _sync(new)
+                sync_file(new)
             for target, (new, _) in zip(targets, made, strict=True):
                 new.replace(target)
             for folder in {target.parent for target in targets}:
@@ -134,8 +134,3 @@ def _sweep(target: Path) -> None:
         if is_left and path.is_file() and not path.is_symlink():
             with contextlib.suppress(OSError), ownership.held_alone(path):
                 ownership.remove_draft(path)
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())

@@ -354,6 +354,12 @@ def remove_superseded(path: Path, generation: int) -> None:
             ownership.remove_claimed(folder, is_generation_part)
 
 
+def sync_file(file: Path) -> None:
+    """Flush what was written to a file to disk."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -67,33 +67,32 @@ def peak_of(*command: object) -> tuple[int, str]:
     return peak, printed
 
 
+def drawn(folder: Path, nodes: int, edges: int, parts: int, *, directed: bool) -> Path:
+    """Return a store of random edges."""
+    ends = np.random.default_rng(0).integers(0, nodes, (2, edges))
+    chunk = EdgeChunk(src=ends[0], dst=ends[1])
+    make_store(folder / "graph", chunk, is_directed=directed, partitions=parts)
+    return folder / "graph"
+
+
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: Any) -> Path:
     """Return a store whose rows take 94 MB, of few nodes."""
-    folder: Path = tmp_path_factory.mktemp("memory") / "graph"
-    ends = np.random.default_rng(0).integers(0, 1 << 16, (2, 11_800_000))
-    chunk = EdgeChunk(src=ends[0], dst=ends[1])
-    make_store(folder, chunk, is_directed=False, partitions=8)
-    return folder
+    folder = tmp_path_factory.mktemp("memory")
+    return drawn(folder, 1 << 16, 11_800_000, 8, directed=False)
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: Any) -> Path:
     """Return a store of a million nodes."""
-    folder: Path = tmp_path_factory.mktemp("memory") / "graph"
-    ends = np.random.default_rng(0).integers(0, 1 << 20, (2, 3_000_000))
-    chunk = EdgeChunk(src=ends[0], dst=ends[1])
-    make_store(folder, chunk, is_directed=False, partitions=4)
-    return folder
+    folder = tmp_path_factory.mktemp("memory")
+    return drawn(folder, 1 << 20, 3_000_000, 4, directed=False)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: Any) -> Path:
     """Return a store of a thousand nodes."""
-    folder: Path = tmp_path_factory.mktemp("memory") / "graph"
-    ends = np.random.default_rng(0).integers(0, 1000, (2, 8000))
-    make_store(folder, EdgeChunk(src=ends[0], dst=ends[1]), partitions=3)
-    return folder
+    return drawn(tmp_path_factory.mktemp("memory"), 1000, 8000, 3, directed=True)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tests.matrix.oracle_tools import (
     same,
     weighted,
 )
-from tests.unit.engine.algorithms.small_graphs import SmallGraph, values
+from tests.unit.engine.algorithms.small_graphs import SmallGraph, communities, values
 
 __all__ = ["BY_WORKERS", "GRAPHS", "ORACLES", "SETTINGS", "path_oracles"]
 """Whoever takes the list from here has it whole."""
@@ -260,16 +260,9 @@ def label_propagation(graph: SmallGraph, done: Result, given: Mapping[str, Any])
     assert values(done) == label
 
 
-def _parts(done: Result) -> list[set[Any]]:
-    found: dict[Any, set[Any]] = {}
-    for node, part in values(done).items():
-        found.setdefault(part, set()).add(node)
-    return list(found.values())
-
-
 @oracle
 def leiden(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
-    whole, parts = both_ways(graph, given), _parts(done)
+    whole, parts = both_ways(graph, given), communities(done)
     answers(done, nx.community.modularity(whole, parts))
     assert all(nx.is_connected(whole.subgraph(part)) for part in parts)
     assert values(done) == _smallest(parts)
@@ -284,7 +277,7 @@ def clustering(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> Non
         inside = [n for n, found in values(done).items() if found == center]
         assert center in inside
         assert nx.is_connected(simple.subgraph(inside))
-    answers(done, len(_parts(done)))
+    answers(done, len(communities(done)))
 
 
 # ---- choices

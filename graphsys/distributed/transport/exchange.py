@@ -2,6 +2,7 @@
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -29,23 +30,30 @@ class Peer(Protocol):
         """
 
 
-class Receiver(Protocol):
+class Receiver(ABC):
     """What takes what arrives on a worker's connections."""
 
+    def __init__(self) -> None:
+        self._lost: set[int] = set()
+        self._condition = threading.Condition()
+
+    @abstractmethod
     def put(self, number: int, sender: int, payload: Payload) -> None:
         """Keep what a worker sent."""
 
     def lose(self, sender: int) -> None:
         """Note that a worker will send nothing more."""
+        with self._condition:
+            self._lost.add(sender)
+            self._condition.notify_all()
 
 
-class Mailbox:
+class Mailbox(Receiver):
     """What has arrived for a worker, by the number of the exchange and the sender."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._arrived: dict[tuple[int, int], Payload] = {}
-        self._lost: set[int] = set()
-        self._condition = threading.Condition()
         self._done = 0
 
     def put(self, number: int, sender: int, payload: Payload) -> None:
@@ -54,12 +62,6 @@ class Mailbox:
             if number > self._done:
                 self._arrived[number, sender] = payload
                 self._condition.notify_all()
-
-    def lose(self, sender: int) -> None:
-        """Note that a worker will send nothing more."""
-        with self._condition:
-            self._lost.add(sender)
-            self._condition.notify_all()
 
     def take(self, number: int, senders: Sequence[int], timeout_s: float) -> list[Payload]:
         """Wait for what the senders send in an exchange, in their order.

@@ -16,6 +16,7 @@ from graphsys.distributed.transport.exchange import (
     TIMEOUT_S,
     Payload,
     Peer,
+    Receiver,
     bytes_of,
     lost_worker,
 )
@@ -24,7 +25,7 @@ Answer = Callable[[Payload], Payload]
 _IS_ANSWER = 1  # the last bit of a message's number; the others are the question's
 
 
-class RequestChannel:
+class RequestChannel(Receiver):
     """The questions of one worker to all others, and theirs to it.
 
     Args:
@@ -34,14 +35,13 @@ class RequestChannel:
     """
 
     def __init__(self, rank: int, answer: Answer, timeout_s: float = TIMEOUT_S) -> None:
+        super().__init__()
         self.rank = rank
         self._answer, self._timeout_s = answer, timeout_s
         self._peers: Sequence[Peer] = ()
         self._locks: list[threading.Lock] = []
         self._asked: queue.SimpleQueue[tuple[int, int, Payload]] = queue.SimpleQueue()
         self._answers: dict[tuple[int, int], Payload] = {}
-        self._lost: set[int] = set()
-        self._condition = threading.Condition()
         self._numbers = itertools.count(1)
 
     def open(self, peers: Sequence[Peer]) -> None:
@@ -61,12 +61,6 @@ class RequestChannel:
             return
         with self._condition:
             self._answers[number ^ _IS_ANSWER, sender] = payload
-            self._condition.notify_all()
-
-    def lose(self, sender: int) -> None:
-        """Note that a worker will send nothing more."""
-        with self._condition:
-            self._lost.add(sender)
             self._condition.notify_all()
 
     def ask(

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.arrays import load_array, npy_pieces
+from graphsys.core.checksums import file_sha256
 from graphsys.core.compiling import PARSER
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.core.plain_files import read_json
@@ -252,7 +253,7 @@ class Checkpoints:
             self._place.bring(name, file.bytes, file.checksum)
             if path.stat().st_size != file.bytes:
                 raise ValueError(f"{path.stat().st_size} bytes, expected {file.bytes}")
-            if _hash_file(path) != file.checksum:
+            if file_sha256(path) != file.checksum:
                 raise ValueError("its checksum does not match")
             array = load_array(path)
         except (OSError, ValueError, EOFError) as err:
@@ -337,13 +338,8 @@ def write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _SavedArray:
         file.writelines(npy_pieces(array))
         file.flush()
         os.fsync(file.fileno())
-    return _SavedArray(path.stat().st_size, _hash_file(path))
+    return _SavedArray(path.stat().st_size, file_sha256(path))
 
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -24,7 +24,7 @@ from graphsys.interop.graph_files.graphar import write_graphar
 from graphsys.interop.graph_files.icebug import write_icebug
 from graphsys.storage.folder_kinds import kind_of, require_outside
 from graphsys.storage.reader import GraphReader
-from graphsys.storage.transaction import disk_errors, sync_folder
+from graphsys.storage.transaction import disk_errors, sync_file, sync_folder
 
 
 def require_free(out: Path, *, overwrite: bool) -> None:
@@ -83,7 +83,7 @@ def new_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
             names = sorted(ownership.files_below(draft))
             ownership.claim(draft, names, moved_to=out.name)
             for name in names:
-                _sync(draft / name)
+                sync_file(draft / name)
             require_free(out, overwrite=overwrite)
             _move(draft, out)
         finally:
@@ -115,11 +115,6 @@ def _sweep(out: Path) -> None:
         if is_left and path.is_dir() and not path.is_symlink():
             with contextlib.suppress(OSError), ownership.held_alone(path):
                 ownership.remove_claimed(path, lambda name: True)
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
 
 
 FORMATS: Final = ("csr", "graphar", "networkit")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core import ownership
-from graphsys.core.checksums import PREFIX, file_digest
+from graphsys.core.checksums import PREFIX, file_digest, file_sha256
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.core.remote.locations import Location, show_as
@@ -161,8 +161,7 @@ class Copy:
 def _checksum(file: Path, like: str) -> str:
     if like.startswith(PREFIX):
         return file_digest(file)
-    with file.open("rb") as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+    return f"sha256:{file_sha256(file)}"
 
 
 def copy_of(location: Location, head: bytes) -> Copy | None:

@@ -11,14 +11,13 @@ Files are hashed by two threads and read through mappings, so memory does not gr
 the graph.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphsys.core.checksums import file_digest
+from graphsys.core.checksums import file_digest, file_sha256
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.ownership import CLAIM, is_claimed
 from graphsys.core.plain_files import OUT_OF_FILES
@@ -229,9 +228,7 @@ def _what_is_damaged(root: Path, entry: FileEntry) -> str | None:
     if not entry.bytes:
         return "is empty"
     real = root / entry.path
-    with real.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if f"sha256:{digest}" != entry.checksum:
+    if f"sha256:{file_sha256(real)}" != entry.checksum:
         return "does not match its checksum"
     if entry.xxh3 and file_digest(real) != entry.xxh3:
         return "does not match its fast checksum, which readers compare"

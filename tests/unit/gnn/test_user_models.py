@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from graphsys import gnn
-from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import checksum_of
 from graphsys.storage import Graph
@@ -95,19 +94,12 @@ FAULTS = {
 
 
 @pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Call:
+def call(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Return a function that runs a command in a folder, with a user's cache of its own."""
     monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+    return call
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from graphsys.engine.edge_weights import refuse_capacities, refuse_infinite
 from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.algorithms.structure.steiner import join_regions, mark_paths
+from graphsys.kernels.cpu.algorithms.components import join_regions
+from graphsys.kernels.cpu.algorithms.path_trees import mark_paths
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -195,15 +196,12 @@ def _joined(
         regions[edges.src[between]], regions[edges.dst[between]], parent, chosen
     )
     if count < len(chosen):
-        alone = next(k for k in range(len(parent)) if _root(parent, k) != 0)
+        roots = parent
+        while (parent[roots] != roots).any():
+            roots = parent[roots]
+        alone = int(np.flatnonzero(roots)[0])
         names = topology.numbers.ids_at_ranks(terminals[[0, alone]]).to_pylist()
         raise InvalidGraphError(
             f"the terminals {names[0]} and {names[1]} are not connected; leave one out"
         )
     return between[chosen]
-
-
-def _root(parent: Ints, region: int) -> int:
-    while parent[region] != region:
-        region = int(parent[region])
-    return region

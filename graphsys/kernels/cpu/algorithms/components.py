@@ -17,7 +17,16 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_min, compare_exchange
 from graphsys.kernels.cpu.loops import claimed_rows
-from graphsys.kernels.jit import lean_inline_jit, lean_jit
+from graphsys.kernels.jit import inline_jit, jit, lean_inline_jit, lean_jit
+
+
+@inline_jit
+def root_of(parent: Any, node: Any) -> Any:
+    """Return the root of a node's tree; the path to it is halved."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
 
 
 @lean_inline_jit
@@ -148,3 +157,36 @@ def least_ranks(
     """
     for node in claimed_rows(bounds, counter):
         atomic_min(least, np.int64(root[node]), rank[node])
+
+
+@jit
+def join_regions(
+    left: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    parent: npt.NDArray[np.int64],
+    chosen: npt.NDArray[np.int64],
+) -> int:
+    """Take every edge that joins two regions which are not joined yet.
+
+    Kruskal, "On the shortest spanning subtree of a graph and the traveling salesman
+    problem", Proceedings of the AMS 7, 1956.
+
+    Args:
+        left: Region of one end of every edge, in the order in which they are tried ``[B]``.
+        right: Region of the other end ``[B]``.
+        parent: Each region itself ``[K]``; joined regions have one root after.
+        chosen: Receives the places of the edges that are taken ``[K - 1]``.
+
+    Returns:
+        How many are taken.
+    """
+    count = 0
+    for place in range(len(left)):
+        one, other = root_of(parent, left[place]), root_of(parent, right[place])
+        if one != other:
+            parent[max(one, other)] = min(one, other)
+            chosen[count] = place
+            count += 1
+            if count == len(chosen):
+                break
+    return count

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.jit import lean_jit
+from graphsys.kernels.jit import jit, lean_jit
 
 
 @lean_jit
@@ -68,3 +68,20 @@ def find_path_tree(
                     is_before = node < known
                 if is_before:
                     parent[other] = node
+
+
+@jit
+def mark_paths(
+    ends: npt.NDArray[np.int64], before: npt.NDArray[Any], is_marked: npt.NDArray[Any]
+) -> None:
+    """Mark nodes and all that lie on their shortest paths back.
+
+    Args:
+        ends: Where the paths end ``[P]``.
+        before: The node before each on its path; below 0: the path begins there ``[N]``.
+        is_marked: False; receives which nodes are met ``[N]``.
+    """
+    for node in ends:
+        while node >= 0 and not is_marked[node]:
+            is_marked[node] = True
+            node = np.int64(before[node])

@@ -15,15 +15,8 @@ never longer than the graph, and the space of dead ones is reused.
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.jit import inline_jit, jit
-
-
-@inline_jit
-def _root(parents: npt.NDArray[np.int32], node: int) -> int:
-    while parents[node] != node:
-        parents[node] = parents[parents[node]]
-        node = parents[node]
-    return node
+from graphsys.kernels.cpu.algorithms.components import root_of
+from graphsys.kernels.jit import jit
 
 
 @jit
@@ -93,7 +86,7 @@ def merge_communities(
         node = order[turn]
         num_touched = 0
         for e in range(indptr[node], indptr[node + 1]):
-            other = _root(parents, indices[e])
+            other = root_of(parents, indices[e])
             if other != node:
                 if weights[other] == 0.0:
                     touched[num_touched] = other
@@ -102,7 +95,7 @@ def merge_communities(
         child = first_child[node]
         while child >= 0:
             for e in range(begins[child], begins[child] + lengths[child]):
-                other = _root(parents, pool[e])
+                other = root_of(parents, pool[e])
                 if other != node:
                     if weights[other] == 0.0:
                         touched[num_touched] = other

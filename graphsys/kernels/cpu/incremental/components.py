@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.algorithms.components import root_of
 from graphsys.kernels.jit import jit
 
 _HERE, _KNOWN = 1, 2
@@ -123,7 +124,7 @@ def join_components(
         parent: Parent of every component in the forest of joined ones; changed.
     """
     for k in range(len(src)):
-        a, b = _root(parent, src[k]), _root(parent, dst[k])
+        a, b = root_of(parent, src[k]), root_of(parent, dst[k])
         if a != b:
             parent[max(a, b)] = min(a, b)
 
@@ -148,17 +149,9 @@ def least_ranks(
     """
     above, found = least[0] if len(least) else 0, 0
     for node in range(len(component)):
-        root = _root(parent, component[node])
+        root = root_of(parent, component[node])
         component[node] = root
         if least[root] == above:
             found += 1
         least[root] = min(least[root], np.int64(rank[node]) if len(rank) else node)
     return found
-
-
-@jit
-def _root(parent: npt.NDArray[np.int64], node: int) -> int:
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node

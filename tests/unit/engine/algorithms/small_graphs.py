@@ -84,3 +84,11 @@ def small_graphs(draw: st.DrawFn, max_nodes: int = 14) -> SmallGraph:
         weight = st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.5])
         edges = draw(st.lists(st.tuples(node, node, weight), max_size=4 * num))
     return SmallGraph(ids=ids, edges=edges, is_directed=draw(st.booleans()))
+
+
+def communities(result: Result) -> list[set[Any]]:
+    """Return the nodes of each value, as of communities and components."""
+    found: dict[Any, set[Any]] = {}
+    for node, label in values(result).items():
+        found.setdefault(label, set()).add(node)
+    return list(found.values())

@@ -17,16 +17,13 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine import algorithms
 from graphsys.engine.algorithms.leiden import leiden
 from graphsys.engine.memory_plan import Facts
-from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from tests.unit.engine.algorithms.small_graphs import SmallGraph, small_graphs, values
-
-
-def communities(result: Result) -> list[set[Any]]:
-    found: dict[Any, set[Any]] = {}
-    for node, label in values(result).items():
-        found.setdefault(label, set()).add(node)
-    return list(found.values())
+from tests.unit.engine.algorithms.small_graphs import (
+    SmallGraph,
+    communities,
+    small_graphs,
+    values,
+)
 
 
 @settings(max_examples=60)

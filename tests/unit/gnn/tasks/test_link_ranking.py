@@ -19,6 +19,7 @@ from graphsys.gnn.tasks.task import NodeClassification, class_metrics
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.tasks.test_link_prediction import config_of
+from tests.unit.gnn.tasks.test_task import area_of
 
 READS = EdgeType("reader", "reads", "book")
 SIZES = {"reader": 9, "book": 26, "node": 14}
@@ -215,11 +216,6 @@ def test_a_split_that_is_not_there_is_named(graph: Graph) -> None:
 def f1_of(guess: Any, truth: Any) -> float:
     both = int((guess & truth).sum())
     return 2 * both / max(int(guess.sum() + truth.sum()), 1)
-
-
-def area_of(truth: Any, scores: Any) -> float:
-    gaps = scores[truth][:, None] - scores[~truth][None]
-    return float(((gaps > 0) + 0.5 * (gaps == 0)).mean())
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
