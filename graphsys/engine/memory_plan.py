@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphsys.core import budget as budgets
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import (
     available_bytes,
@@ -27,6 +26,7 @@ from graphsys.core.memory import (
     keep_to_budget,
     parse_bytes,
     resident_bytes,
+    too_small,
 )
 from graphsys.core.types import number_dtype
 from graphsys.engine.topology import Topology
@@ -108,11 +108,11 @@ def placed(choice: MemoryPlan, topology: Topology) -> Topology:
     return topology.placed(ScratchArrays().zeros)
 
 
-def too_small(
+def none_fits(
     what: str, needs: Mapping[Mode, int], budget: int, why: str = ""
 ) -> BudgetError:
     """Return the refusal of a budget; it names one that works."""
-    return budgets.too_small(what, min(needs.values()), budget, why)
+    return too_small(what, min(needs.values()), budget, why)
 
 
 def row_texts(

@@ -25,11 +25,11 @@ from graphsys.engine.memory_plan import (
     base_bytes,
     budget_of,
     fitting,
+    none_fits,
     placed,
     reasons_of,
     row_texts,
     simple_bytes,
-    too_small,
     united_bytes,
 )
 from graphsys.engine.result import Result, marked, parameters_of
@@ -176,7 +176,7 @@ def prepare_native(
     needs = _needs(topology, need, rows, base)
     mode = fitting(needs, budget)
     if mode is None:
-        raise too_small(f"{name} on {size}", needs, budget)
+        raise none_fits(f"{name} on {size}", needs, budget)
     unites = rows.entries + need.entries > 0
     index_bytes = _index_bytes(topology, need)
     copies = unites and (rows.entries > 0 or not need.beside)

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from graphsys.core.budget import require_budget
 from graphsys.core.errors import ConfigError
-from graphsys.core.memory import resident_bytes
+from graphsys.core.memory import require_budget, resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.storage.output_file import new_files, require_writable

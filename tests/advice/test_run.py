@@ -89,7 +89,7 @@ CASES = {
         command="$ GRAPHSYS run pagerank g --memory 10MB",
         advice=r"give (--memory \w+)",
         then=("$ GRAPHSYS run pagerank g -o r.csv --json {0}",),
-        told_in="graphsys/core/budget.py",
+        told_in="graphsys/core/memory.py",
         expected=DONE,
     ),
     "endless program": of_run(

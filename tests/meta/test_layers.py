@@ -67,9 +67,10 @@ def named() -> Named:
                 found.ray.add(path)
             if imports_by_computed_name(node):
                 found.computed.add(path)
-            text = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(text, str) and OF_OURS.match(text):
-                found.modules.append((path, node.lineno, text))
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if OF_OURS.match(node.value):
+                found.modules.append((path, node.lineno, node.value))
     return found
 
 

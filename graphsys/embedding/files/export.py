@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from graphsys.core.budget import stated_budget
+from graphsys.core.memory import stated_budget
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.rows.node_rows import require_one_dim

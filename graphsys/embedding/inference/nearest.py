@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.budget import require_budget, stated_budget
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
-from graphsys.core.memory import resident_bytes
+from graphsys.core.memory import require_budget, resident_bytes, stated_budget
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.inference.ann_index import (
     IndexKind,

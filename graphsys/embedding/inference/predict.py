@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.budget import metered, stated_budget
 from graphsys.core.errors import ConfigError
+from graphsys.core.memory import metered, stated_budget
 from graphsys.core.progress import IN_NOTEBOOKS, SILENT, Progress
 from graphsys.core.threads import num_cores
 from graphsys.datasets.temporary import GraphLike

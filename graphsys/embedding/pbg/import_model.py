@@ -23,10 +23,11 @@ from graphsys.embedding.pbg.checkpoint import (
     global_embedding,
     open_checkpoint,
     opened,
+    operator_sums,
     parameters_of,
+    row_sums,
     rows_of,
 )
-from graphsys.embedding.pbg.optimizer_sums import operator_sums, row_sums
 from graphsys.embedding.pbg.settings import Tell, from_pbg_config, ignore
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import writing

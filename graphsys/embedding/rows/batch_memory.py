@@ -7,7 +7,7 @@ batch is counted here.
 
 from collections.abc import Callable, Sequence
 
-from graphsys.core.budget import too_small
+from graphsys.core.memory import too_small
 from graphsys.core.types import true_splits
 from graphsys.embedding.data.filtered_queries import BatchLimits
 from graphsys.embedding.model import RelationSet

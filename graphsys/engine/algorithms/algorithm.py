@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
-from graphsys.engine.from_last import prepare_from
-from graphsys.engine.last_result import AGAIN
+from graphsys.engine.last_result import AGAIN, prepare_from
 from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.native_plan import NativeRun, prepare_native
 from graphsys.engine.program import VertexProgram, parameter_types

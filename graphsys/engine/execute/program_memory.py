@@ -21,11 +21,11 @@ from graphsys.engine.memory_plan import (
     RowBytes,
     base_bytes,
     fitting,
+    none_fits,
     num_simple_entries,
     reasons_of,
     row_texts,
     simple_bytes,
-    too_small,
     united_bytes,
 )
 from graphsys.engine.program import NodeId
@@ -300,7 +300,7 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> MemoryP
     }
     mode = fitting(needs, budget)
     if mode is None:
-        raise too_small(
+        raise none_fits(
             f"{plan.spec.name} on {estimate.num_nodes} nodes and {estimate.num_edges} "
             "edges",
             needs,

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.budget import require_budget, stated_budget
 from graphsys.core.errors import ConfigError, StoreBusyError, cut_list
-from graphsys.core.memory import resident_bytes
+from graphsys.core.memory import require_budget, resident_bytes, stated_budget
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.facade.graph import Graph

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphsys.core import ownership
-from graphsys.core.budget import require_budget, stated_budget
 from graphsys.core.errors import ConfigError, OutputExistsError, unknown_name
-from graphsys.core.memory import resident_bytes
+from graphsys.core.memory import require_budget, resident_bytes, stated_budget
 from graphsys.core.progress import SILENT, Progress
 from graphsys.interop.graph_files.blocks import (
     LARGEST_BLOCK,
