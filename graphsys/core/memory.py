@@ -6,7 +6,9 @@ page cache and are not counted.
 
 import ctypes
 import mmap
+import os
 import re
+import tempfile
 import threading
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -318,3 +320,22 @@ def rounded(amount: int) -> str:
         '3MB'
     """
     return f"{-(-amount // 10**6)}MB"
+
+
+def scratch_folder() -> str:
+    """Return ``$TMPDIR``, or ``/var/tmp``: ``/tmp`` is often memory itself."""
+    if os.environ.get("TMPDIR") or not os.access("/var/tmp", os.W_OK):
+        return tempfile.gettempdir()
+    return "/var/tmp"
+
+
+def scratch_is_memory() -> bool:
+    """Whether files of :func:`scratch_folder` are memory themselves, and count as it."""
+    kinds = {}
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, place, kind = line.split()[:3]
+        kinds[place] = kind
+    folder = os.path.realpath(scratch_folder())
+    while folder not in kinds and folder != "/":
+        folder = os.path.dirname(folder)
+    return kinds.get(folder) in ("tmpfs", "ramfs")

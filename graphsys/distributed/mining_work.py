@@ -17,12 +17,16 @@ import numpy as np
 from graphsys import mining
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import BudgetError, ClusterError
-from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
+from graphsys.core.memory import (
+    available_bytes,
+    format_bytes,
+    resident_bytes,
+    scratch_is_memory,
+)
 from graphsys.core.threads import num_cores
 from graphsys.distributed.transport.exchange import Exchange
 from graphsys.graph.slices import Slice
 from graphsys.mining.census.shared_sums import Counts, SharedSums, sharing
-from graphsys.storage.scratch_arrays import scratch_is_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

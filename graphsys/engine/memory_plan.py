@@ -32,7 +32,7 @@ from graphsys.core.types import number_dtype
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction, num_entries
 from graphsys.kernels.cpu.rows.csr import count_rows, count_superfluous
-from graphsys.storage.scratch_arrays import ScratchArrays
+from graphsys.storage.scratch import ScratchArrays
 
 Mode = Literal["memory", "streamed", "paged"]
 

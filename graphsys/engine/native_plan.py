@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from graphsys.core.compiling import CompileWatch, WorkKernels
 from graphsys.core.events import observing_seconds
-from graphsys.core.memory import resident_bytes
+from graphsys.core.memory import resident_bytes, scratch_is_memory
 from graphsys.core.progress import IN_NOTEBOOKS, Progress, collected_figures
 from graphsys.core.threads import num_cores
 from graphsys.engine.memory_plan import (
@@ -34,7 +34,6 @@ from graphsys.engine.memory_plan import (
 )
 from graphsys.engine.result import Result, marked, parameters_of
 from graphsys.engine.topology import Topology
-from graphsys.storage.scratch_arrays import scratch_is_memory
 
 if TYPE_CHECKING:
     from graphsys.engine.united_rows import Direction

@@ -9,7 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import BudgetError
-from graphsys.core.memory import format_bytes, keep_to_budget, parse_bytes, resident_bytes
+from graphsys.core.memory import (
+    format_bytes,
+    keep_to_budget,
+    parse_bytes,
+    resident_bytes,
+    scratch_folder,
+    scratch_is_memory,
+)
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import GraphLike, graph_of
@@ -17,7 +24,7 @@ from graphsys.graph.csr import Allocate, Csr, balanced_chunks, row_lengths
 from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renumber_rows
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import GraphReader
-from graphsys.storage.scratch_arrays import ScratchArrays, scratch_folder, scratch_is_memory
+from graphsys.storage.scratch import ScratchArrays
 
 Numbers = npt.NDArray[Any]
 Offsets = npt.NDArray[np.int64]

@@ -1,6 +1,6 @@
-"""Temporary space of an ingest: arrays and streams that spill beyond the budget.
+"""Temporary space: arrays and streams that spill beyond the budget.
 
-Everything lives in one folder that the transaction removes. A full disk shows as an
+That of an ingest lives in one folder that the transaction removes. A full disk shows as an
 ``OSError``: space is reserved before it is mapped, since a write to a hole of a full file
 system would kill the process.
 """
@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.ownership import remove_made
+from graphsys.core import ownership
+from graphsys.core.memory import scratch_folder
+from graphsys.storage.transaction import disk_errors
 
 _IN_MEMORY_SHARE = 0.6
 _MAX_NAME = 40
@@ -133,7 +135,7 @@ class AppendFile:
 
     def remove(self) -> None:
         """Delete the file; mappings stay valid."""
-        remove_made(self.path)
+        ownership.remove_made(self.path)
         self._close()
 
 
@@ -270,3 +272,23 @@ class Segments:
         """Forget everything."""
         for spool in self._spools.values():
             spool.remove()
+
+
+class ScratchArrays:
+    """Arrays in files without a name, whose space is free again when nobody uses them."""
+
+    def __init__(self) -> None:
+        self._folder = ownership.temporary("graphsys-", Path(scratch_folder()))
+        weakref.finalize(
+            self, ownership.remove_empty, self._folder
+        )  # its files have no names
+        self._scratch = Scratch(self._folder, 0)
+
+    def zeros(self, length: int, dtype: Any) -> Any:
+        """Return zeros ``[length]``; space is reserved, so that writing cannot fail.
+
+        Raises:
+            StorageFullError: the file system has no room.
+        """
+        with disk_errors(self._folder):
+            return self._scratch.array(length, dtype)  # a new file reads as zeros

@@ -23,7 +23,7 @@ from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.similarity import pair_scores, rows_within_two_hops
-from graphsys.storage.scratch_arrays import ScratchArrays
+from graphsys.storage.scratch import ScratchArrays
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 _UNIT_BITS, _SUM_BITS = 40, 62

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.compiling import WorkKernels
+from graphsys.core.memory import scratch_is_memory
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.lowered import EDGE_COLUMNS, Lowered
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
@@ -32,7 +33,7 @@ from graphsys.engine.program import NodeId
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.generated.modules import load_module
-from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
+from graphsys.storage.scratch import ScratchArrays
 
 _COPIED_SHARE = 5
 """With paged states at most one of so many bytes of them is copied at a time."""

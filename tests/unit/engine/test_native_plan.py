@@ -22,7 +22,7 @@ from graphsys.core.compiling import (
     used_kernels,
 )
 from graphsys.core.errors import BudgetError, InvalidGraphError
-from graphsys.core.memory import resident_bytes
+from graphsys.core.memory import resident_bytes, scratch_is_memory
 from graphsys.core.progress import Progress
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, native_plan, united_rows
@@ -45,7 +45,7 @@ from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.traversal import find_parents, push_levels
 from graphsys.kernels.cpu.bits import has_bit
 from graphsys.storage import Graph
-from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
+from graphsys.storage.scratch import ScratchArrays
 from tests.stores import edge_chunk, make_store
 
 NATIVE = [name for name, listed in algorithms.ALGORITHMS.items() if listed.native]

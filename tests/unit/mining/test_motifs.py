@@ -21,7 +21,7 @@ from graphsys.mining import (
     simple_graph,
     store_with_orbits,
 )
-from graphsys.storage.scratch_arrays import ScratchArrays
+from graphsys.storage.scratch import ScratchArrays
 from tests.conftest import ROOT
 from tests.stores import edge_chunk, make_store
 

@@ -26,7 +26,7 @@ from graphsys.graph.csr import balanced_chunks
 from graphsys.kernels.cpu.algorithms.structure.cliques import list_cliques, sort_cliques
 from graphsys.kernels.cpu.mining.cliques import prefix_lengths
 from graphsys.kernels.cpu.mining.simple import renumber_rows
-from graphsys.storage.scratch_arrays import ScratchArrays
+from graphsys.storage.scratch import ScratchArrays
 
 Found = tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]
 _MEMBER_BYTES = 28

@@ -15,7 +15,7 @@ from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate
 from graphsys.kernels.cpu.algorithms.structure.acyclic import peel_leaves
 from graphsys.kernels.cpu.algorithms.structure.cut_points import BlockState, find_blocks
-from graphsys.storage.scratch_arrays import ScratchArrays
+from graphsys.storage.scratch import ScratchArrays
 
 Ints = npt.NDArray[np.int64]
 Rows = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
