@@ -211,8 +211,19 @@ class _Watch(Callback):
             training.stop()
 
     def on_epoch_end(self, training: Training) -> None:
-        """Count the epoch."""
-        self.epochs = training.epoch
+        """Count the epoch; end a training that has nothing to evaluate.
+
+        Raises:
+            ConfigError: The split is not there: later epochs would find no more.
+        """
+        self.epochs, config = training.epoch, training.config
+        is_due = config.eval_every and training.epoch % config.eval_every == 0
+        if is_due and not self._values:
+            raise ConfigError(
+                f"the graph has nothing in split {config.eval_split!r}, by which trials "
+                "are compared (folds have none); ingest a column split with train, valid "
+                "and test"
+            )
         last = {self.metric: self._values[-1]} if self._values else {}
         self._progress.advance(1, **last)
 

@@ -26,6 +26,7 @@ from graphsys.storage.locks import WriterLock
 from graphsys.tuning import tune
 from graphsys.tuning.trials import TRIAL, _Watch
 from tests.conftest import Run
+from tests.unit.gnn.small_graphs import rings_and_trees, store_of
 from tests.unit.tuning.conftest import EMBEDDING, GNN
 
 optuna = pytest.importorskip("optuna")
@@ -177,6 +178,17 @@ def test_trials_that_cannot_be_trained_are_counted_and_named(
     ):
         tune(ring, search, tmp_path / "none", trials=3)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_graph_without_what_trials_are_compared_by_is_refused(tmp_path: Path) -> None:
+    """After an epoch of a trial, not when it is over; of folds there is no valid."""
+    graphs = store_of(tmp_path / "g", rings_and_trees(12))
+    settings = {"task": "graph_classification", "folds": 3, "epochs": 50, "dim": 8}
+    search = {"trainer": "gnn", "settings": settings, "search": {"lr": [0.01, 0.1]}}
+    told = r"none of 2 trials.*nothing in split 'valid', by which .* ingest a column split"
+    with pytest.raises(ConfigError, match=told):
+        tune(graphs, search, tmp_path / "search", trials=2)
+    assert not (tmp_path / "search").exists()
 
 
 def test_an_output_that_is_there_is_left_alone(ring: Graph, tmp_path: Path) -> None:
