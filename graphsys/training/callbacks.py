@@ -1,9 +1,11 @@
 """Callbacks: what users, and the trainers themselves, do while a training runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from graphsys.core.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +121,20 @@ class Callback:
 
     def on_train_end(self, training: Training) -> None:
         """See the run complete; not called where the training fails."""
+
+
+def require_callbacks(callbacks: object) -> None:
+    """Check what a program gives as callbacks, before a run is begun.
+
+    Raises:
+        ConfigError: It is no list of objects of :class:`Callback`.
+    """
+    found = callbacks if isinstance(callbacks, Sequence) else (callbacks,)
+    odd = [it for it in found if not isinstance(it, Callback)]
+    if odd or found is not callbacks:
+        it = odd[0] if odd else callbacks
+        shown = f"the class {it.__name__}" if isinstance(it, type) else type(it).__name__
+        raise ConfigError(
+            f"callbacks: got {shown}, expected a list of objects of classes that derive "
+            "from Callback, such as callbacks=[MyCallback()]"
+        )

@@ -37,6 +37,19 @@ def require_evaluations(config: Any) -> None:
         )
 
 
+def require_config(config: object, cls: type, trainer: str) -> None:
+    """Check that a program gives the trainer its own settings.
+
+    Raises:
+        ConfigError: It gives something else.
+    """
+    if not isinstance(config, cls):
+        raise ConfigError(
+            f"config: got {type(config).__name__}, expected {cls.__name__} for training "
+            f"{trainer}; make one with {cls.__name__}(epochs=10), or leave it None"
+        )
+
+
 class ConfigLoader(Generic[T]):
     """Builds configs of a class from presets and files.
 

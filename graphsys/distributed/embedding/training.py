@@ -43,7 +43,7 @@ from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import writing
-from graphsys.training.callbacks import Callback
+from graphsys.training.callbacks import Callback, require_callbacks
 from graphsys.training.checkpoint import require_disk
 from graphsys.training.report import report_of
 from graphsys.training.tensorboard import find_writer
@@ -106,6 +106,7 @@ def train_embedding(
     out, graph = Path(out), stored_graph(graph)
     if config is None:
         config = api.run_config(out) if resume else EmbeddingConfig()
+    require_callbacks(callbacks)
     _refuse(graph, config, memory, device)
     config = _apart(config)
     context = api.open_context(graph, config, out)

@@ -36,7 +36,7 @@ from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import is_staged
-from graphsys.training.callbacks import Callback
+from graphsys.training.callbacks import Callback, require_callbacks
 from graphsys.training.report import TrainReport
 
 _TOLD_S = 10.0
@@ -98,6 +98,7 @@ def train_gnn(
     out, graph = Path(out), stored_graph(graph)
     if config is None:
         config = gnn.run_config(out) if resume else GnnConfig()
+    require_callbacks(callbacks)
     _refuse(graph, config, memory, device)
     if through and config.tensorboard:
         raise ConfigError(

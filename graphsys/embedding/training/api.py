@@ -45,9 +45,10 @@ from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.grouped.pair_view import Meetings, PairGraph, draw_meetings
 from graphsys.storage.reader import GraphReader
-from graphsys.storage.runs.run_folder import folder_to_train, writing
+from graphsys.storage.runs.run_folder import GNN, folder_to_train, read_content, writing
 from graphsys.training import checkpoint
-from graphsys.training.callbacks import Callback
+from graphsys.training.callbacks import Callback, require_callbacks
+from graphsys.training.config import require_config
 from graphsys.training.report import TrainReport, report_of
 
 _METER_S = 0.1  # seconds between looks at the memory
@@ -106,6 +107,8 @@ def train(
     stated = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
+    require_config(config, EmbeddingConfig, "embeddings")
+    require_callbacks(callbacks)
     backend = _open_backend(device, config)
     context = open_context(graph, config, out)
     if not dry_run:
@@ -313,7 +316,20 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
     Raises:
         ConfigError: There is no run, or a setting is wrong.
     """
-    return checkpoint.run_config(out, overrides, load_config)
+    return checkpoint.run_config(out, overrides, load_config, check=_require_own)
+
+
+def _require_own(path: Path) -> None:
+    """Refuse the folder of a network's run.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if read_content(path).get("kind") == GNN:
+        raise ConfigError(
+            f"{path} is a run of a graph neural network, expected one of embeddings; go on "
+            "with it by train gnn, or give another folder"
+        )
 
 
 def open_state(

@@ -53,7 +53,8 @@ from graphsys.gnn.training.trainer import GnnTrainer
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
 from graphsys.training import checkpoint
-from graphsys.training.callbacks import Callback
+from graphsys.training.callbacks import Callback, require_callbacks
+from graphsys.training.config import require_config
 from graphsys.training.report import TrainReport, report_of
 from graphsys.training.tensorboard import find_writer
 
@@ -113,6 +114,8 @@ def train(
     budget = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else GnnConfig()
+    require_config(config, GnnConfig, "a network")
+    require_callbacks(callbacks)
     if not resume:
         _require_new(config, owners)
     threads = num_threads(config, graph.num_edges)
