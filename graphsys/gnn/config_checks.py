@@ -71,6 +71,11 @@ def require_read(config: Any) -> None:
                 f"{config.batch_size} and task {config.task}, expected "
                 f"{_shown(default)}: {reason}"
             )
+    if config.replace and min(config.hop_fanouts) < 0:
+        raise ConfigError(
+            f"replace: got True with fanouts {_shown(config.hop_fanouts)}, of which -1 "
+            "takes all neighbors and draws none; expected False, or fanouts of 1 and more"
+        )
 
 
 def require_learned(config: Any, learned: Collection[str], node_type: str) -> None:

@@ -164,7 +164,9 @@ def _check_fanouts(name: str, fanouts: Sequence[int], is_replacing: bool) -> Non
     least = 0 if is_replacing else ALL
     for fanout in fanouts:
         if not isinstance(fanout, int | np.integer) or fanout < least or fanout >= 2**31:
-            more = "" if is_replacing else ", or -1 for all neighbors"
+            more = ", or -1 for all neighbors"
+            if is_replacing:
+                more = " with replace, which draws them; leave one of them out"
             raise ConfigError(
                 f"fanouts of relation {name!r}: got {fanout!r}, expected an int >= 0{more}"
             )

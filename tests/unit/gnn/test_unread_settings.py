@@ -42,9 +42,19 @@ def test_a_setting_without_effect_is_refused(settings: dict[str, Any], told: str
         require_read(small(**settings))
 
 
+@pytest.mark.parametrize("settings", [{"fanouts": (5, -1)}, {"model": "hep"}])
+def test_all_neighbors_are_not_drawn_with_replacement(settings: dict[str, Any]) -> None:
+    """Those of hep are all by default."""
+    with pytest.raises(
+        ConfigError, match=r"^replace: got True with fanouts .*-1, of which"
+    ):
+        require_read(small(replace=True, **settings))
+
+
 @pytest.mark.parametrize(
     "settings",
     [
+        {"fanouts": (5, 5), "replace": True},
         {"fanouts": (5, 5), "reverse_edges": False},
         {"fanouts": (5, 5), "model": "tgn", "task": "temporal_link_prediction"},
         {"fanouts": (64, 64), "reverse_edges": False, "model": "ahep"},
