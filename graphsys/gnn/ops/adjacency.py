@@ -1,4 +1,4 @@
-"""Where messages go, as layers see it: compressed rows, their transposed, self-loops.
+"""Where messages go: compressed rows, their transposed, self-loops; here and on a device.
 
 On a device all that is derived is made there by sorts and sums of integers, so that only
 offsets, indices and weights are copied, and the host never waits for a number that the
@@ -16,7 +16,6 @@ import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
-from graphsys.gnn.ops.device_entries import DeviceEntries
 from graphsys.kernels.cpu.gnn.message_sums import transpose_block
 from graphsys.sampling.blocks import Block
 
@@ -24,6 +23,8 @@ Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
 _NO_PLACES = np.empty(0, dtype=np.int64)
+PIECE: Final = 256
+"""Most entries of a row that one program adds up."""
 _MAX_ENTRIES: Final = 2**31  # of rows on a device
 _team = ThreadTeam(1)
 
@@ -60,6 +61,53 @@ class RowEntries(NamedTuple):
     indptr: Ints
     indices: Places
     entry: Ints = _NO_PLACES
+
+
+class DeviceEntries:
+    """Entries of rows on a device, as its kernels take them.
+
+    Args:
+        indptr: Row offsets, int64 ``[R + 1]``.
+        indices: What each entry names, int32 ``[E]``.
+        entry: Place of each entry's value, int32 ``[E]``; None: in order.
+        longest: Entries of the longest row, where that is known.
+    """
+
+    def __init__(
+        self,
+        indptr: torch.Tensor,
+        indices: torch.Tensor,
+        entry: torch.Tensor | None = None,
+        longest: int | None = None,
+    ) -> None:
+        self.indptr, self.indices, self.entry = indptr, indices, entry
+        has_long = longest is None or longest > PIECE
+        self.num_extras = len(indices) // PIECE if has_long else 0
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def row_of(self) -> torch.Tensor:
+        """The row of every entry, int32 ``[E]``."""
+        rows = torch.arange(self.num_rows, dtype=torch.int32, device=self.indptr.device)
+        lengths = self.indptr.diff()
+        return rows.repeat_interleave(lengths, output_size=len(self.indices))
+
+    @cached_property
+    def extras(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """First extra piece of every row, and the row of every extra piece, int32.
+
+        There may be fewer than ``num_extras``; those beyond are of row ``num_rows``.
+        """
+        begin = torch.zeros_like(self.indptr)
+        more = (self.indptr.diff() - 1).div_(PIECE, rounding_mode="floor").clamp_(min=0)
+        torch.cumsum(more, 0, out=begin[1:])
+        numbers = torch.arange(self.num_extras, device=begin.device)
+        row = torch.searchsorted(begin[1:], numbers, right=True, out_int32=True)
+        return begin.to(torch.int32), row
 
 
 class SparseRows:

@@ -16,10 +16,9 @@ import torch
 from graphsys.core.cuda.offline import KernelReport
 from graphsys.core.triton.offline import compile_one, compiling_offline
 from graphsys.gnn.ops import functional as ours
-from graphsys.gnn.ops.adjacency import DeviceSparseRows, SparseRows
+from graphsys.gnn.ops.adjacency import PIECE, DeviceSparseRows, SparseRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialFeatures
 from graphsys.gnn.ops.cuda.launch import launching
-from graphsys.gnn.ops.device_entries import PIECE
 
 _NUM_NODES = 64
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import torch
 
-from graphsys.gnn.ops.adjacency import SparseRows
+from graphsys.gnn.ops.adjacency import PIECE, SparseRows
 from graphsys.gnn.ops.cuda.launch import (
     FLAT,
     blocks,
@@ -15,7 +15,6 @@ from graphsys.gnn.ops.cuda.launch import (
     tile,
 )
 from graphsys.gnn.ops.cuda.sums import add_extras, sum_values
-from graphsys.gnn.ops.device_entries import PIECE
 
 _SHARES: Final = 1024  # programs that sum the gradient of GATv2's vector
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 import torch
 
 from graphsys.core.triton.device import start
-from graphsys.gnn.ops.adjacency import SparseRows
-from graphsys.gnn.ops.device_entries import DeviceEntries
+from graphsys.gnn.ops.adjacency import DeviceEntries, SparseRows
 
 _TILE: Final = 1024  # numbers that a warp has under way
 _MOST_COLUMNS: Final = 128

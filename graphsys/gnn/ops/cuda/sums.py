@@ -5,9 +5,8 @@ from typing import Any, Final
 import torch
 
 from graphsys.core.events import count
-from graphsys.gnn.ops.adjacency import SparseRows
+from graphsys.gnn.ops.adjacency import PIECE, DeviceEntries, SparseRows
 from graphsys.gnn.ops.cuda.launch import blocks, entries_of, extras_of, launch, room, tile
-from graphsys.gnn.ops.device_entries import PIECE, DeviceEntries
 
 _OWN: Final = object()
 
