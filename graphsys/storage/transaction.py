@@ -119,6 +119,8 @@ class Transaction:
                 sweep_deltas(self.path, manifest)
                 current = manifest.generation
             sweep(self.path, keep=current)
+        # Above what lies there, even unlisted: a reader may have that folder pinned and
+        # mapped.
         numbers = [current, *(number for number, _ in generations(self.path))]
         self.generation = generation or max(numbers) + 1
         self.folder = self.path / f"gen-{self.generation}"
@@ -174,6 +176,8 @@ class Transaction:
                 pa.ipc.new_file(sink, batch.schema) as writer,
             ):
                 writer.write(batch)
+            # Flushed before it is listed: after a power cut graph.json must not name a file
+            # whose pages never reached the disk.
             with target.open("rb") as written:
                 os.fsync(written.fileno())
                 sha256 = hashlib.file_digest(written, "sha256").hexdigest()
@@ -196,13 +200,17 @@ class Transaction:
         """
         with disk_errors(self.path):
             ownership.remove_folder(self.scratch_dir)
+            # Names of files are entries of folders, which their own fsync does not flush.
             for folder, _, _ in os.walk(self.folder):
                 sync_folder(Path(folder))
+            # The draft lies on the same file system, or the rename would not be atomic.
             draft = self.folder / MANIFEST_NAME
             with draft.open("w", encoding="utf-8") as file:
                 file.write(manifest.to_json())
                 file.flush()
                 os.fsync(file.fileno())
+            # Claimed before the rename: killed right after it, the next writer may sweep
+            # the old one.
             superseded = self._claim_superseded()
             try:
                 draft.replace(self.path / MANIFEST_NAME)
@@ -212,6 +220,8 @@ class Transaction:
                 for before in () if self._is_committed else superseded:
                     ownership.unclaim(before)
                 raise
+            # The rename is an entry of this folder: until here a power cut may bring back
+            # the old.
             sync_folder(self.path)
             sync_folder(self.path.parent)
         FirstLook(self.path, before_deltas(manifest)).remember_written(self.files)
@@ -253,6 +263,7 @@ class Transaction:
             if self._lock is not None:
                 self._lock.release()
             self._lock = None
+            # Innermost first; what holds files by now stays.
             for folder in self._made:
                 ownership.remove_empty(folder)
 

@@ -114,6 +114,7 @@ class PartitionBuffer:
         Call it between two units, when all that was expected has been trained.
         """
         with self._changed:
+            # The thread may be about to drop or load what would be cleared under its feet.
             while self._error is None and (self._loads or self._leaving):
                 self._changed.wait()
         with self._files_lock:
@@ -176,6 +177,8 @@ class PartitionBuffer:
         """Let one partition go or load one, when it can be; return False at the end."""
         with self._changed:
             while not self._is_closing:
+                # What leaves goes first: it makes the spare place that the next load waits
+                # for.
                 if self._leaving and self._leaving[0].after <= self._ended:
                     leaves = self._leaving[0].evict
                     break
@@ -186,6 +189,7 @@ class PartitionBuffer:
                 self._changed.wait()
             else:
                 return False
+        # Files are read and written without `_changed`: the training goes on meanwhile.
         if leaves is None:
             self._load()
             return True
@@ -204,6 +208,7 @@ class PartitionBuffer:
         with self._changed:
             self.resident[swap.load] = table
             self.num_held = max(self.num_held, len(self.resident) - len(self._always))
+            # Only now that the table is resident: who waits looks at the queue's front.
             self._loads.popleft()
             if swap.evict is not None:
                 self.num_swaps += 1
@@ -218,6 +223,7 @@ class PartitionBuffer:
             if part in self._dirty:
                 self._files.store(part, self.resident[part])
         with self._changed:
+            # Behind the store: if that fails the partition is still here, and still dirty.
             self._dirty.discard(part)
             del self.resident[part]
 

@@ -62,8 +62,10 @@ class SwapPlan(Generic[Part]):
         for part in sorted(need - self.resident):  # type: ignore[type-var]  # tuples
             evict, after = None, -1
             if len(self.resident) >= self.capacity:
+                # Never what this unit needs too, even if that is needed last of all.
                 evict = self._last_needed(self.resident - need, unit)
                 uses = self._uses[evict]
+                # It may leave before this unit begins, as soon as its last use is over.
                 before = bisect_left(uses, unit) - 1
                 after = uses[before] if before >= 0 else -1
                 self.resident.discard(evict)
@@ -78,4 +80,5 @@ class SwapPlan(Generic[Part]):
             at = bisect_left(uses, unit)
             return (uses[at] if at < len(uses) else float("inf")), part
 
+        # Ties go by the partition itself: the plan must not hang on the order of a set.
         return max(parts, key=next_use)

@@ -73,6 +73,7 @@ def find_detour(
     """
     distance, edges, place = state.heap.distance, state.heap.edges, state.heap.place
     parent = state.parent
+    # `found` lists what was written, so that the end clears that alone and not N places.
     distance[start], edges[start], parent[start] = length, 0, -1
     state.heap.nodes[0], place[start], state.found[0] = start, 0, start
     size, num_found, has_path = 1, 1, False
@@ -91,6 +92,7 @@ def find_detour(
             if len(weight) > 0:
                 shift = np.int64(weight_begins[node]) - np.int64(begins[node])
                 far = distance[node] + np.float64(weight[entry + shift])
+            # Sums that overflow would be taken for paths.
             if far == np.inf:
                 continue
             if place[other] == UNSEEN:
@@ -99,6 +101,8 @@ def find_detour(
                 size += 1
                 num_found += 1
             elif far == distance[other] and edges[node] + 1 == edges[other]:
+                # Equal in length and edges: the smaller id decides, whatever order the heap
+                # had.
                 known = parent[other]
                 is_first = node < known
                 if len(rank) > 0:
@@ -113,6 +117,7 @@ def find_detour(
             distance[other], edges[other] = far, edges[node] + 1
             parent[other] = node
             rise(state.heap, place[other])
+    # Distances may stay: a place that says unseen says that they mean nothing.
     for k in range(num_found):
         place[state.found[k]] = UNSEEN
     if not has_path:

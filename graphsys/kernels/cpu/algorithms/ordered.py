@@ -93,13 +93,18 @@ def strong_components(indptr: Rows, indices: Rows, component: npt.NDArray[np.int
                     height += 1
                     is_done = False
                     break
+                # One that is complete is no way back up: its members lie below in the order
+                # of parts.
                 if component[other] < 0:
+                    # `next_entry` stays at a child that is entered: coming back, its
+                    # `lowest` is read here.
                     lowest[node] = min(lowest[node], lowest[other])
                 next_entry[node] += 1
             if not is_done:
                 continue
             height -= 1
             if lowest[node] == entered[node]:
+                # All that wait above the first node of a component are in it.
                 member = -1
                 while member != node:
                     num_waiting -= 1
@@ -124,6 +129,7 @@ def color_in_order(
         for j in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
             used = color[indices[j]]
             if used >= 0:
+                # Marked by node, so that nothing is cleared between two nodes.
                 taken_by[used] = node
         free = 0
         while taken_by[free] == node:

@@ -80,10 +80,14 @@ def merge_communities(
         parents[node] = node
         first_child[node] = next_child[node] = -1
         strengths[node] = indptr[node + 1] - indptr[node]
+    # Edges count once from each end, so that this is twice their number, the 2 m of
+    # modularity.
     total = max(float(len(indices)), 1.0)
     tail = 0
     for turn in range(num_nodes):
         node = order[turn]
+        # The row's ends stand for communities by now; parallel edges between two are
+        # summed.
         num_touched = 0
         for e in range(indptr[node], indptr[node + 1]):
             other = root_of(parents, indices[e])
@@ -92,6 +96,8 @@ def merge_communities(
                     touched[num_touched] = other
                     num_touched += 1
                 weights[other] += np.float32(1.0)
+        # Those merged into this node left lists of their edges: collected here, when its
+        # turn comes, each list is read once in its life.
         child = first_child[node]
         while child >= 0:
             for e in range(begins[child], begins[child] + lengths[child]):
@@ -101,14 +107,17 @@ def merge_communities(
                         touched[num_touched] = other
                         num_touched += 1
                     weights[other] += pool_weights[e]
+            # A dead list: `_compact` reuses its space.
             lengths[child] = 0
             child = next_child[child]
         best, best_gain = -1, 0.0
         for k in range(num_touched):
             other = touched[k]
+            # Modularity's gain, up to a factor that all candidates share.
             gain = weights[other] - strengths[node] * strengths[other] / total
             if gain > best_gain or (gain == best_gain and best >= 0 and other < best):
                 best, best_gain = other, gain
+        # Set before the merge: a node that is done takes no list, for none would read it.
         is_done[node] = True
         if best >= 0:
             parents[node] = best
@@ -122,11 +131,14 @@ def merge_communities(
                         return False
                 begins[node] = tail
                 for k in range(num_touched):
+                    # The edges to `best` have become loops, which no longer attract
+                    # anything.
                     if touched[k] != best:
                         pool[tail] = touched[k]
                         pool_weights[tail] = weights[touched[k]]
                         tail += 1
                 lengths[node] = tail - begins[node]
+        # Only what was touched is cleared: zeroing all would cost O(N) a node.
         for k in range(num_touched):
             weights[touched[k]] = 0.0
     return True

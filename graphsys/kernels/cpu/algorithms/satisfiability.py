@@ -47,10 +47,13 @@ def propagate(
         done += 1
         variable, sign = literal >> 1, np.int8(1 - (literal & 1))
         if is_true[variable] >= 0:
+            # Forced both ways; any of its clauses serves, as the caller asks for -1 or not.
             if is_true[variable] != sign:
                 return int(clauses_of[places[literal]])
             continue
         is_true[variable] = sign
+        # Its clauses need nothing more; of those with its negation each loses one open
+        # literal.
         for k in range(places[literal], places[literal + 1]):
             is_satisfied[clauses_of[k]] = True
         other = literal ^ 1
@@ -61,6 +64,8 @@ def propagate(
             num_left[clause] -= 1
             if num_left[clause] == 0:
                 return int(clause)
+            # With one literal open the clause forces it: queued, not made true yet, as the
+            # scan of this literal's clauses must end first.
             if num_left[clause] > 1:
                 continue
             for j in range(clauses[clause], clauses[clause + 1]):
@@ -125,6 +130,8 @@ def walk_sat(
         word = mix64(seed ^ mix64(np.uint64(flip)))
         clause = broken[np.int64(word % np.uint64(num_broken))]
         begin, end = clauses[clause], clauses[clause + 1]
+        # Breaks are clauses that the flip would leave without a true literal: those where
+        # the literal that becomes false is the only true one.
         best, fewest = literals[begin], 1 << 60
         for j in range(begin, end):
             other = literals[j] ^ 1
@@ -134,6 +141,7 @@ def walk_sat(
             if breaks < fewest:
                 best, fewest = literals[j], breaks
         word = mix64(word)
+        # A flip that breaks nothing is taken without noise, as the paper does.
         if fewest > 0 and np.float64(word >> np.uint64(11)) * 2.0**-53 < noise:
             best = literals[begin + np.int64(mix64(word) % np.uint64(end - begin))]
         is_true[best >> 1] ^= 1
@@ -142,6 +150,7 @@ def walk_sat(
             num_true[c] += 1
             if num_true[c] == 1:
                 num_broken -= 1
+                # The last takes the gap, `where` is its place: removal costs O(1).
                 last = broken[num_broken]
                 broken[where[c]], where[last] = last, where[c]
                 where[c] = -1

@@ -64,6 +64,7 @@ def _gather_own(
     filled = np.int64(0)
     block = bins.heads[thread, status[BIN]]
     fill = bins.fills[thread, status[BIN]]
+    # What relaxing lets fall into this bin later begins a list of its own.
     bins.heads[thread, status[BIN]] = -1
     bins.fills[thread, status[BIN]] = 0
     while block >= 0:
@@ -72,6 +73,7 @@ def _gather_own(
             filled = np.int64(0)
         for k in range(block * BLOCK, block * BLOCK + fill):
             node = bins.items[k]
+            # Who got nearer since waits in an earlier bin too, and was relaxed from there.
             if bin_of(nodes.distance[node], scale) - status[BASE] == status[BIN]:
                 bins.light[base + filled] = node
                 filled += 1
@@ -111,6 +113,7 @@ def _relax_frontier(
 ) -> None:
     """Relax the own pieces of the frontier, those of others, then the own bin again."""
     num_pieces = meeting[NUM_PIECES]
+    # First the own pieces, whose nodes this thread's cache holds; then those of others.
     for k in range(2 * num_pieces):
         piece = k % num_pieces
         if not is_turn(pieces, piece, thread, k < num_pieces):
@@ -121,6 +124,8 @@ def _relax_frontier(
             if first == end:
                 break
             last = min(first + _CHUNK, end)
+            # Three rounds of asking, each for what the one before brought: no load waits
+            # for another.
             for i in range(first, last):
                 prefetch(nodes.distance, np.int64(nodes.frontier[i]))
                 prefetch(rows.begins, np.int64(nodes.frontier[i]))
@@ -137,11 +142,14 @@ def _relax_frontier(
             for i in range(first, last):
                 node = nodes.frontier[i]
                 relax(thread, node, rows, nodes.distance, None, bins, scale, status)
+    # What relaxing let fall into this bin is done at once, without the others, but not
+    # without bound: a thread that goes on alone holds all the others up.
     fused = 0
     while bins.heads[thread, status[BIN]] >= 0 and fused < _MOST_FUSED:
         block = bins.heads[thread, status[BIN]]
         fill = bins.fills[thread, status[BIN]]
         bins.heads[thread, status[BIN]] = bins.following[block]
+        # Blocks below the head are full.
         bins.fills[thread, status[BIN]] = BLOCK
         for k in range(block * BLOCK, block * BLOCK + fill):
             node = bins.items[k]

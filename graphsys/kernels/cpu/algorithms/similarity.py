@@ -55,6 +55,8 @@ def pair_scores(
         b, b_end = np.int64(begins[v]), np.int64(ends[v])
         degree, other_degree = a_end - a, b_end - b
         shared = np.int64(0)
+        # A search jumps through memory, a merge reads on: only far longer rows are worth
+        # it.
         if other_degree > 32 * degree:
             row = indices[b:b_end]
             for k in range(a, a_end):
@@ -86,6 +88,7 @@ def _is_before(score: Any, place: Any, other_score: Any, other_place: Any) -> An
 def _sift_down(scores: Any, places: Any, nodes: Any, size: Any, top: Any) -> None:
     """Restore a heap whose root is the last of the kept entries."""
     while True:
+        # The worst of the kept is at the root, where a better one replaces it.
         child = 2 * top + 1
         if child >= size:
             return
@@ -172,6 +175,7 @@ def rows_within_two_hops(
             w = np.int64(indices[k])
             for j in range(np.int64(begins[w]), np.int64(ends[w])):
                 v = indices[j]
+                # Gains are above 0, so that a sum of 0 says that v was not met yet.
                 if sums[v] == 0:
                     touched[num_touched] = v
                     num_touched += 1
@@ -186,6 +190,8 @@ def rows_within_two_hops(
             v = np.int64(touched[k])
             other_degree = np.int64(ends[v]) - np.int64(begins[v])
             score = _score(sums[v], degree, other_degree, unit)
+            # Cleared in passing, also where the pair is dropped: the next row expects
+            # zeros.
             sums[v] = 0
             other_place = np.int64(ranks[v]) if len(ranks) else v
             if v == u or score < threshold or (keep == 0 and other_place < place):
@@ -200,6 +206,7 @@ def rows_within_two_hops(
             num_found = _best(scores, places, nodes, num_found, keep)
         if filled + num_found > size:
             size = 2 * (filled + num_found)
+            # Doubled, so that all copies together are O(result).
             rows, others, values = (
                 _grown(rows, size, filled),
                 _grown(others, size, filled),

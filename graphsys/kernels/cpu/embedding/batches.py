@@ -137,6 +137,8 @@ def _group(
                 distinct[found] = v
                 found += 1
                 begins[found] = 0
+            # One place further, so that the running sum below gives where each group
+            # begins.
             begins[slot[v] + 1] += 1
     for s in range(found):
         begins[s + 1] += begins[s]
@@ -146,6 +148,7 @@ def _group(
         if v >= 0:
             members[slot[v]] = order[i]
             slot[v] += 1
+    # Only keys seen are cleared: the scratch is as long as the table.
     for s in range(found):
         slot[distinct[s]] = -1
     return found
@@ -191,6 +194,7 @@ def lay_out_batch(
     first_dst, candidates = 0 if is_shared else num_src, settings.candidates
     num_runs, begin, longest, largest = 0, 0, 0, 0
     first_chunk, last_chunk = edges.batches[b], edges.batches[b + 1]
+    # Destinations stand behind all sources, so their number is needed before the first.
     total = 0
     for c in range(first_chunk, last_chunk):
         total += edges.chunks[c, 1] - edges.chunks[c, 0] + candidates.pools.begins[-1]
@@ -207,6 +211,8 @@ def lay_out_batch(
             batch.nodes[total + begin + i] = chunk.dst[i]
             batch.bias[begin + i] = chunk.src_bias[i]
             batch.bias[total + begin + i] = chunk.dst_bias[i]
+            # Entries in the order in which the CPU trainer adds: sources of a chunk, then
+            # its destinations, wherever their positions are.
             keys[at + i], order[at + i] = chunk.src[i], begin + i
             keys[at + k + i] = first_dst + chunk.dst[i]
             order[at + k + i] = total + begin + i

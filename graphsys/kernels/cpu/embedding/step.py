@@ -126,6 +126,8 @@ def _update_relations(
     is_finite = True
     for r in range(touched.size):
         if touched[r]:
+            # Cleared in passing, as the next batch expects zeros and few relations were
+            # touched.
             touched[r] = 0
             rate = lr * operators.lr_factors[r]
             low, high = operators.offsets[r], operators.offsets[r + 1]
@@ -175,6 +177,7 @@ def _train_reciprocal(
         chunk.src_x[:n],
         moved,
     )
+    # The same key draws the same mask for the gradients below: what was dropped gets none.
     if settings.dropout > _ZERO:
         drop(moved, settings.dropout, key)
     total = call_rank(
@@ -207,10 +210,12 @@ def _train_reciprocal(
         moved_g,
         forward,
     )
+    # Both directions share `moved` and `query_g`: the first is through with them here.
     parameters = operators.back_parameters
     call_operate(
         calls.operate, codes, offsets, parameters, relations, chunk.dst_x[:n], moved
     )
+    # The inverted key is a stream of its own, so that both ways drop different components.
     if settings.dropout > _ZERO:
         drop(moved, settings.dropout, ~key)
     total += call_rank(
@@ -228,6 +233,7 @@ def _train_reciprocal(
         query_g,
         chunk.src_g[:num_src],
     )
+    # Only now, as ranking overwrites `src_g` and has just put the candidates' share there.
     for i in range(n):
         add_scaled(chunk.src_g[i], moved_g[i], _ONE)
     if asked & ASKS_SRC:
@@ -270,6 +276,7 @@ def _rank_both_ways(
     src_counting = counting_of(chunk.src_counting, has_all)
     dst_counting = counting_of(chunk.dst_counting, has_all)
     calls = objective.calls
+    # The fused kernel scores each pair of the batch once, for both directions.
     if use_batch and calls.rank_pairs != 0:
         total = call_rank_pairs(
             calls.rank_pairs,
@@ -338,6 +345,7 @@ def _train_single(
     forward: Floats,
 ) -> float:
     """Ask both ways with the one operator on all destinations; return the loss."""
+    # A chunk has edges of one relation here, so that the first speaks for all.
     if operators.codes[chunk.relations[0]] == IDENTITY:
         return _rank_both_ways(
             chunk,
@@ -350,6 +358,7 @@ def _train_single(
         )
     relations = chunk.relations[:num_dst]
     moved, moved_g = chunk.moved[:num_dst], chunk.moved_g[:num_dst]
+    # Negatives have no relation: all candidates are moved by that of the chunk's edges.
     relations[n:] = relations[0]
     calls = settings.objective.calls
     call_operate(
@@ -420,7 +429,9 @@ def train_batches(
         longest = max(longest, edges.chunks[c, 1] - edges.chunks[c, 0])
     for b in range(edges.batches.size - 1):
         most = max(most, edges.batches[b + 1] - edges.batches[b])
+    # A row is summed once, so that sums are never more than the rows that there are.
     most = min(2 * most * (longest + pool), slot.size)
+    # A node with features adds to the rows of all of them: only the tables bound that.
     if has_bags(extras):
         most = slot.size
     chunk = allocate_chunk(
@@ -437,6 +448,8 @@ def train_batches(
     dst_sum = np.zeros(extras.dst_global.shape[1], np.float32)
 
     optimizer = Optimizer(settings.lr, settings.max_norm, settings.is_half)
+    # Two sets of scratch take turns: while one chunk is trained, the rows of the next are
+    # on their way from memory into the cache.
     mine, turn = chunks_of(edges, first, last, stride), 0
     ahead = beside(chunk)
     for b in range(first, last, stride):
@@ -446,6 +459,8 @@ def train_batches(
                 sizes = load_chunk(
                     edges, mine[0], candidates, settings.key, num_src, num_dst, chunk
                 )
+            # Later chunks were loaded in the turn before; rows are read only now, behind
+            # the update of the batch before, or a step would see stale values.
             n, ks, kd, has_all, asked = sizes
             mask_known(settings.objective.calls, candidates, n, ks, kd, chunk)
             gather_rows(
@@ -492,6 +507,7 @@ def train_batches(
                     chunk, operators, settings, has_all, n, ks, kd, forward
                 )
             if predicts:
+                # Each relation was a candidate, so each has a gradient.
                 touched[: operators.offsets.size - 1] = 1
                 total += predict_relations(
                     settings.relation_prediction,
@@ -523,6 +539,7 @@ def train_batches(
             )
             chunk, ahead, turn = ahead, chunk, turn + 1
         rounding = mix64(~settings.key + np.uint64(b))  # apart from the chunks' draws
+        # Rows move once a batch by summed gradients: a node in several chunks is one step.
         is_finite = update_rows(tables, sums, optimizer, rounding)
         is_finite &= update_globals(extras, src_sum, dst_sum, settings.relation_lr)
         is_finite &= _update_relations(

@@ -61,6 +61,7 @@ def repair_distances(
         far, near = distance[removed_dst[k]], distance[removed_src[k]]
         if removed_dst[k] != source and near <= far and far < np.inf:
             heappush(heap, (far, removed_dst[k]))
+    # Nearest first: who explains a node is nearer, and so was decided on before it.
     while len(heap) > 0:
         far, node = heappop(heap)
         if unsettled[node]:
@@ -86,9 +87,12 @@ def repair_distances(
             is_next = then < np.inf and far + length == then
             if is_next and other != source and not unsettled[other]:
                 heappush(heap, (then, other))
+    # Only now: up to here old distances told who hung on whom, and -1 left them as they
+    # were.
     for node in lost:
         distance[node] = np.inf
     for k in range(len(lost) + len(added_dst)):
+        # Each starts from its best neighbor that is still settled; the rest is Dijkstra's.
         node = lost[k] if k < len(lost) else added_dst[k - len(lost)]
         least = distance[node]
         for entry in range(np.int64(in_begins[node]), np.int64(in_ends[node])):

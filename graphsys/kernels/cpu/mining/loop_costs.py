@@ -81,6 +81,7 @@ def sample_trips(
     for sample in range(num_samples):
         word = mix64(seed + np.uint64(sample))
         entry = np.int64(word % np.uint64(len(indices)))
+        # The entry's row: an edge is drawn evenly, a node by its degree.
         low, high = np.int64(0), np.int64(len(indptr) - 1)
         while high - low > 1:
             middle = (low + high) >> 1
@@ -109,6 +110,8 @@ def sample_trips(
                         steps[step, ABOVE],
                         steps[step, BELOW],
                     )
+                    # The shortest row is run through; in the others entries are searched
+                    # for.
                     if anchor < 0 or e - b < end - begin:
                         anchor, begin, end = k, b, e
             num = np.int64(0)
@@ -129,6 +132,7 @@ def sample_trips(
                     num += 1
             if num == 0:
                 break
+            # One of `num` stands for all of them: Knuth's estimate of a tree's size.
             word = mix64(word + np.uint64(step))
             image[step] = np.int64(fits[np.int64(word % np.uint64(num))])
             weight *= np.float64(num)

@@ -34,10 +34,12 @@ def row_mode(values, count, keys, tallies):  # type: ignore[no-untyped-def]
             if run > most:
                 best, most = values[i], run
         return best
+    # Only as much of the scratch as this row needs, at most half full.
     mask = 1
     while mask < 2 * count:
         mask *= 2
     mask -= 1
+    # A tally of 0 says that a slot is empty: keys need not be cleared.
     best, most = values[0], 0
     for i in range(count):
         value = values[i]
@@ -52,6 +54,8 @@ def row_mode(values, count, keys, tallies):  # type: ignore[no-untyped-def]
             slot = (slot + 1) & mask
         keys[slot] = value
         tallies[slot] += 1
+        # Compared as they grow: a tally passes its final value once, so no second pass is
+        # needed.
         tally = tallies[slot]
         if tally > most or (tally == most and value < best):
             best, most = value, tally

@@ -89,6 +89,7 @@ def count_sampled(
 @lean_inline_jit
 def _pick_floyd(key: Any, degree: Any, count: Any, places: Any, slots: Any) -> None:
     """Write ``count`` different numbers below ``degree`` to ``places``."""
+    # Floyd: what was drawn already is replaced by `top`, which no earlier draw could reach.
     if count <= _LINEAR:
         for q in range(count):
             top = degree - count + q
@@ -99,6 +100,7 @@ def _pick_floyd(key: Any, degree: Any, count: Any, places: Any, slots: Any) -> N
                     break
             places[q] = place
         return
+    # At most half full, so that probes are short; `slots` holds -1 for empty.
     mask = np.int64(1)
     while mask < 2 * count:
         mask *= 2
@@ -142,6 +144,7 @@ def _pick_weighted(
         if not weight > 0.0:
             continue
         value = -np.log(fraction(key, p)) / weight
+        # Keys are sorted: most of a long row fails against the last and moves nothing.
         if found == count and value >= keys[found - 1]:
             continue
         slot = found if found < count else found - 1
@@ -167,6 +170,7 @@ def _pick_replacing_weighted(
     keys: Any,
 ) -> Any:
     """Draw ``count`` places in proportion to their weights: one pass, sorted thresholds."""
+    # Negative weights count as 0, in this pass as in the next.
     total = 0.0
     for p in range(degree):
         total += max(weight_of(table, wide, part, begin + p), 0.0)
@@ -174,6 +178,8 @@ def _pick_replacing_weighted(
         return 0
     for q in range(count):
         value = fraction(key, q) * total
+        # Sorted thresholds meet the running sum in one pass, where each draw would need a
+        # search.
         slot = q
         while slot > 0 and keys[slot - 1] > value:
             keys[slot] = keys[slot - 1]
@@ -294,6 +300,8 @@ def pick_entries(
     """
     end = indptr[row]
     for j in range(low, high + _LATER):
+        # A pipeline: this row's entries are chosen and asked for, the neighbors of the row
+        # _LATER before are read, which by now are in the cache.
         line = row + j - low + 1
         if j - _LATER >= low:
             _read_neighbors(
@@ -319,6 +327,8 @@ def pick_entries(
         is_drawn = is_drawn and (is_replacing or is_weighted or degree > fanout)
         if is_drawn:
             count = fanout if is_replacing else min(fanout, degree)
+            # By node, not by row: the same node draws the same in whichever batch or
+            # thread.
             own = mix64(key ^ np.uint64(node))
             count = _pick(
                 table,
@@ -335,6 +345,7 @@ def pick_entries(
                 slots,
             )
         first, indices = first_entry[part], table[part, INDICES]
+        # Entries have 4 or 8 bytes.
         width = 2 + wide[part, INDICES]
         for q in range(count):
             place = begin + (places[q] if is_drawn else q)

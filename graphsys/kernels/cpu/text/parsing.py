@@ -71,6 +71,7 @@ def long_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> bool:
     """Tell whether digits of any length, zeros in front allowed, fit in 63 bits."""
     while begin < end - 1 and data[begin] == _ZERO:
         begin += 1
+    # 2**63 - 1 has 19 digits, and 19 nines fit in 64 bits: the value cannot wrap.
     if end - begin > 19:
         return False
     value = np.uint64(0)
@@ -88,6 +89,8 @@ def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> np.int64:
         if digit > 9:
             return np.int64(-1)
         value = value * np.uint64(10) + np.uint64(digit)
+    # The value may have wrapped, but not within 18 digits: only longer ones are counted
+    # anew.
     if end - begin > 18 and not long_id(data, begin, end):
         return np.int64(-1)
     return np.int64(value) if end > begin else np.int64(-1)
@@ -124,6 +127,7 @@ def _parse_plain_id(
     """
     k = begin
     value = np.uint64(0)
+    # Bytes below "0" wrap to above 9, so that one comparison tells digits from all else.
     digit = np.uint8(data[k] - np.uint8(_ZERO))
     while digit <= 9:
         value = value * np.uint64(10) + np.uint64(digit)
@@ -181,6 +185,7 @@ def _field_end(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
     """
     byte = data[k]
     if separator == BLANKS:
+        # Nearly all bytes are above the blank: one comparison keeps the loop going.
         while byte > _SPACE or not (
             (byte == _SPACE)
             | (byte == _TAB)
@@ -279,6 +284,7 @@ def parse_columns(
                 k += int(data[k] == _LETTER_A and _is_plain_end(data[k + 1], separator))
                 if k == begin:
                     return row, line, num_slow
+            # 007 and 7 would be one id: where that matters, the reader takes ids as words.
             if keeps_zeros and kind == ID and k - begin > 1 and data[begin] == _ZERO:
                 return row, line, num_slow
             if k > begin:
@@ -287,6 +293,7 @@ def parse_columns(
                         return row, line, num_slow
                     k += 1
                 continue
+            # What follows is rare: quotes, long ids, exponents, margins and empty fields.
             sign = 1
             if has_quotes and data[k] == _QUOTE:
                 begin = k + 1
@@ -300,6 +307,7 @@ def parse_columns(
                 begin = k
                 k = _field_end(data, k, separator)
                 stop = k
+                # Blanks in front of a separator belong to nobody.
                 while stop > begin and (data[stop - 1] == _SPACE or data[stop - 1] == _TAB):
                     stop -= 1
             may_be_empty = separator != BLANKS and kind in (SKIP, MAYBE, LABEL)
@@ -319,6 +327,7 @@ def parse_columns(
             elif kind in (NUMBER, MAYBE):
                 fraction, is_exact = parse_number(data, begin, stop)
                 numbers[number, row] = fraction
+                # The number stands as rounded; a full parser replaces it after the block.
                 if not is_exact:
                     slow[num_slow, 0] = number
                     slow[num_slow, 1] = row
@@ -336,6 +345,7 @@ def parse_columns(
                 if data[k] != separator:
                     return row, line, num_slow
                 k += 1
+        # Most lines end right behind the last field.
         if data[k] == _LF:
             k += 1
             row += 1
@@ -343,6 +353,7 @@ def parse_columns(
         k = skip_blanks(data, k, separator)
         if not at_line_end(data, k):
             is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
+            # With other separators a mark may be text, so that only a margin may follow.
             if separator != BLANKS or not is_comment:
                 return row, line, num_slow
         k = next_line(data, k)

@@ -73,11 +73,13 @@ def parse_plain_lines(
             if column < num_ids:
                 begin = k
                 value = np.int64(0)
+                # Bytes below "0" wrap to above 9: one comparison finds the end.
                 digit = np.uint8(data[k] - zero)
                 while digit <= nine:
                     value = value * 10 + np.int64(digit)
                     k += 1
                     digit = np.uint8(data[k] - zero)
+                # Too many digits may have wrapped; the value is dropped with the line.
                 if k == begin or k - begin > _ID_DIGITS:
                     return row, line
                 if keeps_zeros and data[begin] == zero and k - begin > 1:

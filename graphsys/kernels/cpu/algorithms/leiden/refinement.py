@@ -141,6 +141,8 @@ def _draw(
         part = np.int64(touched[k])
         total = parts.totals[part]
         gain = links[part] - pull * total
+        # Both sides must be well connected: here the part, in `join_parts` the node (the
+        # paper's T).
         is_fit = gain >= 0.0 and parts.outward[part] >= scale * total * (whole - total)
         if is_fit and (parts.is_joined[part] or subround_of(seed, part) != subround):
             touched[num_fit], touched[k] = touched[k], touched[num_fit]
@@ -151,6 +153,8 @@ def _draw(
         part = np.int64(touched[k])
         gain = links[part] - pull * parts.totals[part]
         value = (gain - best_gain) / temperature
+        # Two logarithms a candidate are most of the cost: spared where nothing could
+        # change.
         if num_fit > 1 and value > -_HOPELESS:
             value += _noise(choices, part)
         if value > best or (value == best and part < chosen):
@@ -202,6 +206,7 @@ def join_parts(
         for k in claimed_range(first, last, _BLOCK, counters[3 * subround]):
             node = order[k]
             name = rank_of(parts.rank, node)
+            # Written for all, as the second pass reads it of nodes that may not move too.
             target[k] = name
             if np.int64(parts.part[node]) != name or parts.is_joined[name]:
                 continue
@@ -229,12 +234,14 @@ def join_parts(
             change[k] = outward - 2.0 * own_links[chosen]
             for j in range(num_touched):
                 own_links[own_touched[j]] = 0.0
+        # Nobody may change parts while others still decide by them.
         meet(meeting, num_threads)
         for k in claimed_range(first, last, _BLOCK, counters[3 * subround + 1]):
             node, chosen = order[k], np.int64(target[k])
             if chosen != rank_of(parts.rank, node):
                 parts.part[node] = chosen
                 parts.is_joined[chosen] = 1
+                # Whole numbers in float64: the sums are exact, whichever thread adds first.
                 atomic_add(parts.totals, chosen, parts.strength[node])
                 atomic_add(parts.outward, chosen, change[k])
         meet(meeting, num_threads)
