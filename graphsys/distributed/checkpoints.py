@@ -88,6 +88,7 @@ class ClusterCheckpoints(Checkpoints):
             with disk_errors(self.folder):
                 self._sweep()
                 self._place.begin(own)
+        # Nobody writes before the first has swept; its name is the one that all take.
         name: str = exchange.collect((own,))[0][0]
         with disk_errors(self.folder):
             target = self._place.begin(name)
@@ -96,6 +97,7 @@ class ClusterCheckpoints(Checkpoints):
                 for key, array in self._own_arrays(executor).items()
             }
             self._place.send(name)
+        # Gathered by all, so that the first commits when the last has written, not before.
         every = exchange.collect((files,))
         frontier = executor.frontier
         content = {

@@ -134,6 +134,7 @@ def _packed(counts: Counts) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     most = int(counts.max(initial=0))
     narrow = counts.astype(np.min_scalar_type(most))
     places = np.flatnonzero(counts).astype(number_dtype(max(len(counts), 1)))
+    # Places pay where few nodes have any; else the counts alone are shorter.
     if len(places) * (places.itemsize + narrow.itemsize) >= narrow.nbytes:
         return places[:0], narrow
     return places, narrow[places]

@@ -297,12 +297,14 @@ class WorkerSupersteps(Supersteps):
             outgoing.append(
                 (nodes.astype(np.uint32 if self._is_narrow else np.int64), acc[nodes])
             )
+        # What leaves is taken out here, or the next push would send it again.
         if phase.combiner != "any":
             acc[theirs] = phase.identity[0]
         clear_bits(self._touched, theirs)
         fresh = [mine]
         for nodes, values in self.exchange.all_to_all(outgoing):
             nodes = nodes.astype(np.int64)
+            # In the order of the workers, so that sums are rounded alike in every run.
             is_new = ~has_bits(self._touched, nodes)
             _combine(phase.combiner, acc, nodes, values, is_new)
             set_bits(self._touched, nodes[is_new])
@@ -328,6 +330,8 @@ class WorkerSupersteps(Supersteps):
         totals = [self.launcher.totals[name] for name in kinds]
         compiled = self.launcher.compile_seconds - self._compiled
         self._compiled += compiled
+        # One exchange for counts, totals and compile times: each costs a round of all
+        # workers.
         rows = self.exchange.gather(np.array([*own, *totals, compiled], dtype=float))
         self.compile_seconds += float(rows[:, -1].max())
         with np.errstate(over="ignore", invalid="ignore"):

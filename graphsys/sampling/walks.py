@@ -76,12 +76,14 @@ def walk(
             f"start {nodes[outside]} is not in the graph, which has {path[0].num_nodes} "
             f"nodes of type {path[0].node_type!r}"
         )
+    # A row for each step, which the kernels read and write as a whole; turned at the end.
     walks = np.empty((length + 1, len(nodes)), dtype=np.int64)
     walks[0] = nodes
     for k in range(length):
         rows = path[k % len(path)]
         key = draw_key(seed, "walk", epoch, batch, k)
         places = (rows.offsets, rows.table, rows.wide)
+        # The first step has no last node to go back to.
         if k == 0 or p == q == 1.0:
             step_nodes(*places, walks[k], key, walks[k + 1])
             continue

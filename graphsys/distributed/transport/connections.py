@@ -52,6 +52,7 @@ def send_frame(connection: socket.socket, number: int, payload: Payload) -> None
     parts = [memoryview(_HEAD.pack(number, len(text)) + text)]
     parts += [_bytes_of(array) for array in arrays if array.nbytes]
     while parts:
+        # The system may take a part only: what is left goes on in the next round, uncopied.
         sent = connection.sendmsg(parts[:_MOST_PARTS])
         while parts and sent >= len(parts[0]):
             sent -= len(parts.pop(0))
@@ -95,6 +96,7 @@ def _fill(connection: socket.socket, room: memoryview) -> None:
 def _described(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     """Return a value as JSON; its arrays are put aside."""
     if isinstance(value, np.ndarray):
+        # No objects: those would be pickled, and unpickling runs what the sender wants.
         if value.dtype.kind not in _NUMBERS:
             raise TypeError(f"an array of {value.dtype} cannot be sent")
         arrays.append(np.ascontiguousarray(value))
@@ -231,7 +233,10 @@ def _connect(rank: int, other: int, where: Address, key: bytes) -> socket.socket
     """Connect to another worker, prove the key and have it proved."""
     try:
         made = socket.create_connection(where, TIMEOUT_S)
+        # Small messages must not wait for others to fill a packet.
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Both sides choose a number, so that no proof of an earlier connection fits; "from"
+        # and "to" keep one side's proof from serving as the other's.
         asked, own = bytes(receive(made, _NONCE)), os.urandom(_NONCE)
         number = _RANK.pack(rank)
         made.sendall(own + number + _proof(key, b"from", asked, own, number))
@@ -247,6 +252,7 @@ def _take(connection: socket.socket, key: bytes, mailbox: Receiver) -> None:
     sender = None
     try:
         with connection:
+            # A stranger who says nothing must not hold a thread for ever.
             connection.settimeout(_HELLO_S)
             asked = os.urandom(_NONCE)
             connection.sendall(asked)
@@ -256,6 +262,7 @@ def _take(connection: socket.socket, key: bytes, mailbox: Receiver) -> None:
             if not hmac.compare_digest(receive(connection, 32), proof):
                 return
             connection.sendall(_proof(key, b"to", asked, theirs))
+            # A worker may compute for long between two messages.
             connection.settimeout(None)
             (sender,) = _RANK.unpack(rank)
             while True:

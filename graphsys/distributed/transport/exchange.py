@@ -59,6 +59,7 @@ class Mailbox(Receiver):
     def put(self, number: int, sender: int, payload: Payload) -> None:
         """Keep what a worker sent; exchanges that are over take nothing any more."""
         with self._condition:
+            # What comes twice, or late, would stay for ever.
             if number > self._done:
                 self._arrived[number, sender] = payload
                 self._condition.notify_all()
@@ -75,6 +76,8 @@ class Mailbox(Receiver):
             return [k for k in senders if (number, k) not in self._arrived]
 
         with self._condition:
+            # What arrived before a worker was lost still counts: only who is missing is
+            # looked at.
             self._condition.wait_for(
                 lambda: not missing() or self._lost.intersection(missing()), timeout_s
             )
@@ -139,6 +142,8 @@ class Exchange:
         """
         self._number += 1
         begin = time.perf_counter()
+        # All may send at once: every worker's own thread reads, so none waits for another
+        # to read.
         for peer, payload in zip(self.others, outgoing, strict=True):
             self.sent_bytes += bytes_of(payload)
             self._peers[peer].send(self._number, self.rank, payload)

@@ -80,6 +80,8 @@ class RequestChannel(Receiver):
             ClusterError: One of them did not answer in time.
             TrainingFailedError: One of them could not answer.
         """
+        # The last bit says question or answer; `next` of a counter is one step, for all
+        # threads.
         number = next(self._numbers) << 1
         for worker, question in questions.items():
             self._send(worker, number, question)
@@ -111,6 +113,7 @@ class RequestChannel(Receiver):
         return found, sum(map(bytes_of, [*questions.values(), *found.values()]))
 
     def _send(self, worker: int, number: int, payload: Payload) -> None:
+        # Two threads' frames must not mix on one connection.
         with self._locks[worker]:
             self._peers[worker].send(number, self.rank, payload)
 

@@ -150,6 +150,8 @@ class BucketTrainer:
             self.slots = [
                 np.full(longest, -1, dtype=np.int32) for _ in range(self.num_workers)
             ]
+        # A bucket alone has no others to take turns with: slices only where each is worth a
+        # call.
         turns = _TURNS
         if len(work) == 1:
             enough = len(work[0].losses) // (_BATCHES_PER_TURN * self.num_workers)
@@ -159,6 +161,8 @@ class BucketTrainer:
                 tell_unit(self.tables, work)
             for turn in range(turns):
                 for bucket in work:
+                    # Buckets of a unit share rows; slices in turn keep the last one from
+                    # having the last word.
                     bounds = len(bucket.losses) * np.array([turn, turn + 1]) // turns
                     first, last = int(bounds[0]), int(bounds[1])
                     if last > first:
@@ -178,6 +182,8 @@ class BucketTrainer:
         """
         keys = ("measure", self.model[step.edge_type].name, *step.bucket, step.phase)
         work = self._cut(0, step, keys, lambda every: rows.copy())
+        # Rates of 0 make the training kernel measure: one code for both, so that losses
+        # compare.
         still = work.settings._replace(
             objective=compiled_objective(self.config, self.model[step.edge_type]),
             lr=np.float32(0.0),
@@ -336,6 +342,8 @@ class BucketTrainer:
     ) -> None:
         tables, operators = self._arrays(bucket.step)
         extras = self.extras(bucket.step.src[0], bucket.step.dst[0])
+        # Workers write to the same rows without locks (Hogwild); strides of batches keep
+        # two of them from the same batch, and `losses` has a place for each batch.
         workers = min(self.num_workers, last - first)
         began_ns, busy_ns = time.perf_counter_ns(), [0] * workers
         futures = [

@@ -231,6 +231,8 @@ def _unit_of(sides: list[Csr]) -> float:
             largest = max(largest, float(piece.max()))
     if largest == 0.0:
         return 1.0
+    # A first unit from bounds alone; the sum that it gives, which is rounded up, shows how
+    # many bits are left to use.
     bits = math.ceil(math.log2(largest) + math.log2(num_entries)) + 1
     rough = _power(_SUM_BITS - bits)
     total = 0.0

@@ -246,6 +246,7 @@ def _orient(
     """Relabel and split a graph whose entries have values, or none."""
     degrees, num_nodes = rows.degrees(team.num_threads), rows.out.num_nodes
     label = np.empty(num_nodes, dtype=rows.out.indices.dtype)
+    # The inverse of `label`: rows are written in order of labels, but read by node.
     node = np.empty_like(label)
     starts = np.zeros(int(degrees.max(initial=0)) + 2, dtype=np.int64)
     kernels.order_by_degree(degrees, starts, label, node)
@@ -267,6 +268,8 @@ def _orient(
     np.cumsum(minus_indptr, out=minus_indptr)
     minus = allocate(int(minus_indptr[-1]), label.dtype)
     minus_values = allocate(len(minus) if len(values) else 0, values.dtype)
+    # Larger neighbors first, in any order: turning them by label writes the smaller ones
+    # sorted, which spares a sort of every row.
     chunks = balanced_chunks(plus_indptr + minus_indptr, align=1)
     team.run(
         kernels.fill_minus,
@@ -283,6 +286,7 @@ def _orient(
     del node
     plus = allocate(len(minus), minus.dtype)
     plus_values = allocate(len(minus_values), minus_values.dtype)
+    # Each range reads all entries, so no more of them than threads or caches ask for.
     num_ranges = max(team.num_threads, len(minus) // RANGE_ENTRIES)
     ranges = balanced_chunks(plus_indptr, num_ranges, align=1)
     team.run(

@@ -73,6 +73,7 @@ class DeviceExecutor(Executor):
             num_threads=1,
             max_supersteps=max_supersteps,
         )
+        # Arrays that an earlier run left on the device are used again: they count as free.
         kept = sum(it.nbytes for it in kept_of(topology).values())
         if device_memory is None:
             free = free_memory()
@@ -100,6 +101,7 @@ class DeviceExecutor(Executor):
             shape or default_shape(),
         )
         self.launcher = launcher
+        # The base made a launcher for the host, whose totals nobody writes.
         self.at.totals = launcher.totals
         self.device_steps = DeviceSupersteps(
             launcher, rows, strategy, max_fused, self._steps_left

@@ -54,6 +54,7 @@ def run_on_device(
     """
     check_strategy(strategy)
     require_device()
+    # CUDA refuses launches of no blocks.
     if topology.num_nodes == 0:
         work = prepare(program, topology, max_supersteps=max_supersteps)
         return run_on_host(work, max_supersteps=max_supersteps)

@@ -125,6 +125,7 @@ class Executor:
         program.num_edges = self.topology.num_edges
         program.superstep_limit = self.max_supersteps
         program.totals = self.at.totals
+        # A resumed run has its states and frontier from the checkpoint.
         if self.at.superstep == 0:
             self.frontier = self._start()
         while not self.at.is_done:
@@ -132,10 +133,12 @@ class Executor:
             program.superstep = self.launcher.superstep = self.at.superstep
             if self.frontier is None:
                 self.frontier = self.supersteps.everyone(phase)
+            # Programs may read totals in their first superstep, before any has been summed.
             if self.at.step == 0 and phase.functions["aggregate"] and not self.at.totals:
                 self.supersteps.initial_totals(phase)
             number = self.at.superstep
             begin, compiling = time.perf_counter(), self.compile_seconds
+            # The profile's own work and compiling are no part of a superstep's time.
             begin -= observing_seconds()
             with span("superstep", number=number, phase=phase.spec.name) as seen:
                 step = self.supersteps.run(phase, self.frontier)
@@ -148,6 +151,8 @@ class Executor:
                     compile_s=compiling,
                 )
             seconds = time.perf_counter() - begin - observing_seconds() - compiling
+            # Moved on before the yield: who stops or saves between two supersteps sees a
+            # whole state.
             self.frontier = step.frontier
             self._advance(phase, step.changed)
             yield Superstep(

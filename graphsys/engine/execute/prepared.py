@@ -119,6 +119,7 @@ def run_on_host(
         max_supersteps=max_supersteps,
         allocate=allocator_of(choice),
     )
+    # Lists as long as the graph would not fit: larger frontiers become bitmaps.
     if choice.mode == "paged":
         executor.supersteps.list_limit = list_limit(topology.num_nodes)
     saved = None
@@ -127,6 +128,8 @@ def run_on_host(
     progress.stage(plan.spec.name, None, "supersteps")
     try:
         if checkpoint is not None:
+            # A checkpoint of another program or graph must not be resumed, however alike
+            # its arrays.
             run_hash = fingerprint_of(program, plan, topology)
             saved = Checkpoints(
                 checkpoint, every=checkpoint_every, fingerprint=run_hash, resume=resume

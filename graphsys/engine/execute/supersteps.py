@@ -77,6 +77,7 @@ class Supersteps:
         """Run one superstep of a phase, in which the frontier sends."""
         senders = self._senders(phase, frontier)
         step = self._run_by_mode(phase, senders)
+        # One sender is like itself; what all send alike makes receivers alike again.
         if phase.spreads_alike and (senders.is_alike or senders.count == 1):
             step.frontier.is_alike = True
         return step
@@ -303,6 +304,7 @@ class Supersteps:
             total += counts.sum(axis=0)
         changed, edges = int(total[0]), int(total[1])
         claimed = self.arrays.touched_list[: int(self._cursor[0])]
+        # Nodes that were found but not changed are noted as their complements, below 0.
         if changed == len(claimed):
             fresh = claimed.copy()
         else:
@@ -346,6 +348,7 @@ class Supersteps:
     ) -> StepResult:
         """Update the touched nodes; those that change are the next frontier."""
         touched = self.arrays.touched_list[: int(self._cursor[0])]
+        # Only touched nodes can change, so that room for them is enough.
         fresh = np.empty(len(touched), dtype=np.int64)
         # a kernel that reads other nodes' states must not write over them
         copied = phase.buffered if mode == "pull rows" else phase.buffered & phase.read_at
@@ -383,6 +386,7 @@ class Supersteps:
 
     def _clear_touched(self, listed: Array) -> None:
         """Unset the bits of the listed nodes, which are all that are set."""
+        # Single bits jump through memory: from some share on, sweeping all words is faster.
         if len(listed) * _WORDS_A_SWEEP > len(self._touched):
             self._touched.fill(0)
         else:

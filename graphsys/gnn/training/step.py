@@ -60,6 +60,7 @@ class Stepper:
             TrainingFailedError: The loss is not a number.
         """
         self.network.train()
+        # By batch: a run that goes on from a checkpoint drops what it would have dropped.
         key = draw_key(self.config.seed, "dropout", epoch, batch.number)
         if self.transfer is None:  # the global call formats the stack for every device
             torch.default_generator.manual_seed(int(key) >> 1)
@@ -77,12 +78,14 @@ class Stepper:
             loss, value = self._loss(batch)
         self.memory.end("forward")
         clock.mark()
+        # Before the backward pass: the weights stay those of the last good step.
         if not math.isfinite(value):
             raise TrainingFailedError(
                 f"the loss of batch {batch.number} of epoch {epoch + 1} is {value}; lower "
                 f"lr (now {rate:g}), or look for odd features; the last checkpoint stays"
             )
         place = batch.number % self.config.accumulate
+        # The last group of an epoch may be shorter; its mean is over what there is.
         size = min(self.config.accumulate, num_batches - (batch.number - place))
         with span("backward", batch=batch.number), watch_operators():
             if place == 0:
@@ -134,6 +137,8 @@ class Stepper:
         if self.process_group.world_size == 1:
             self.num_edges, self.losses = batch.num_edges, values
             return loss, loss.item()
+        # Shares of a batch may be unlike in size: weighed by their terms they add up to its
+        # mean.
         total = self.task.num_terms(batch)
         share = self.process_group.num_own(total) / total
         part, parts = loss * share, [each * share for each in values.values()]

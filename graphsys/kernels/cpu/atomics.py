@@ -46,6 +46,8 @@ def compare_exchange(typing_context, array, index, expected, new):  # type: igno
         pointer, old, value = _as_bits(
             builder, signature.args[0].dtype, pointer, args[2], args[3]
         )
+        # By bits: floats that are equal may differ in them (0.0 and -0.0), and NaN equals
+        # nothing.
         pair = builder.cmpxchg(pointer, old, value, _ORDER, _ORDER)
         return builder.zext(builder.extract_value(pair, 1), ir.IntType(1))
 

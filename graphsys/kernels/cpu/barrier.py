@@ -25,13 +25,18 @@ def meet(meeting: Any, num_threads: Any) -> None:
         meeting: Zeros before the first thread comes, int64 ``[MEETING_SIZE]``.
         num_threads: How many there are.
     """
+    # Read before arriving: afterwards the last thread may have begun the next one already.
     generation = atomic_load(meeting, GENERATION)
     if atomic_add(meeting, ARRIVED, 1) == num_threads - 1:
+        # Before the generation, whose atomic publishes it: who is let go may arrive again
+        # at once.
         meeting[ARRIVED] = 0
         atomic_add(meeting, GENERATION, 1)
         return
     looks = 0
     while atomic_load(meeting, GENERATION) == generation:
+        # Spinning is faster than sleeping while all threads have a core; without one it
+        # would keep the very thread away that it waits for.
         looks += 1
         if looks >= _PATIENCE:
             yield_processor()

@@ -52,7 +52,10 @@ def end_of(pieces: Any, piece: Any) -> np.int64:
 def claim(pieces: Any, piece: Any, chunk: Any) -> np.int64:
     """Take the next places of a piece, ``chunk`` at most; the end where none are left."""
     end: np.int64 = pieces[piece, _END]
+    # Looked at first: adding to the counter of an empty piece would take its line of memory
+    # from the others each time, and could run on without bound.
     if pieces[piece, _NEXT] >= end:
         return end
+    # Another may have taken the last in between: then the sum lies behind the end.
     first: np.int64 = atomic_add(pieces[piece], _NEXT, chunk)
     return min(first, end)

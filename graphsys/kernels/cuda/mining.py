@@ -46,6 +46,7 @@ def has(indices, begin, end, wanted):  # type: ignore[no-untyped-def]
 @device
 def owner_of(starts, num_nodes, edge):  # type: ignore[no-untyped-def]
     """Return the node that an edge belongs to: the last whose start is not above it."""
+    # Nodes without edges share a start with the next one, so that the last is the owner.
     low, high = np.int64(0), np.int64(num_nodes)
     while high - low > 1:
         middle = (low + high) >> 1
@@ -59,6 +60,7 @@ def owner_of(starts, num_nodes, edge):  # type: ignore[no-untyped-def]
 @device
 def next_edges(cursor):  # type: ignore[no-untyped-def]
     """Return the first of 32 edges that nobody has yet, in every lane."""
+    # One atomic a warp; the others get its number from lane 0's register.
     first = np.int64(0)
     if cuda.laneid == 0:
         first = cuda.atomic.add(cursor, 0, np.int64(WARP))
@@ -82,6 +84,7 @@ def count_shared(some, begin, end, others, first, last):  # type: ignore[no-unty
 def keep_shared(some, begin, end, others, first, last, out, at):  # type: ignore[no-untyped-def]
     """Write the numbers that two sorted ranges hold; return how many, in every lane."""
     lane = cuda.laneid
+    # Lanes before this one: the hits among them say where its own hit is written.
     below = (np.int64(1) << np.int64(lane)) - np.int64(1)
     is_shorter = end - begin <= last - first
     place = begin if is_shorter else first
@@ -102,6 +105,7 @@ def keep_shared(some, begin, end, others, first, last, out, at):  # type: ignore
             out[at + num + np.int64(cuda.popc(mask & below))] = wanted
         num += np.int64(cuda.popc(mask))
         place += WARP
+    # Who reads `out` next must see what other lanes wrote.
     cuda.syncwarp()
     return num
 
@@ -151,6 +155,8 @@ def count_cliques(  # type: ignore[no-untyped-def]
             owner = owner_of(starts, num_nodes, first + lane)
             entry = first + lane - starts[owner]
         for k in range(min(np.int64(WARP), num_edges - first)):
+            # All lanes work on one edge at a time: rows of unlike length would keep lanes
+            # idle.
             v = cuda.shfl_sync(EVERY_LANE, owner, k)
             end = indptr[v] + cuda.shfl_sync(EVERY_LANE, entry, k)
             begin = indptr[v]
@@ -163,6 +169,8 @@ def count_cliques(  # type: ignore[no-untyped-def]
             num = keep_shared(indices, begin, end, indices, row, stop, scratch, own)
             if lane == 0:
                 low3 += num
+            # Numbers in `scratch` are sorted: each w pairs with those before it, so counts
+            # once.
             fours, fives = np.int64(0), np.int64(0)
             for i in range(1, num):
                 w = np.int64(scratch[own + i])

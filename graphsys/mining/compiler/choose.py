@@ -119,6 +119,7 @@ def choose_together(
     tried = [_tried(rows, pattern, is_induced, None) for pattern in patterns]
     least = [min(choice.cost for choice in some) for some in tried]
     chosen: dict[int, CostedSchedule] = {}
+    # The dearest has most to lose by a loop chosen for the sake of another.
     for place in sorted(range(len(patterns)), key=lambda k: -least[k]):
         before = list(chosen.values())
         chosen[place] = min(tried[place], key=lambda it: _own_cost(it, before))

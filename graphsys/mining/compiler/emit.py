@@ -114,6 +114,7 @@ def _loops(text: Text, known: Known, tasks: list[CountTask], step: int) -> None:
     if schedule.label(step) >= 0 and step == 0:
         text.add(step, f"if labels[v{step}] != {schedule.label(step)}:")
         text.add(step + 1, "continue")
+    # Sets made in this loop are out of reach once it ends.
     known = dict(known)
     text.add(step, f"lo{step}, hi{step} = indptr[v{step}], indptr[v{step} + 1]")
     for task in tasks:
@@ -173,6 +174,7 @@ def _make_sets(text: Text, known: Known, task: CountTask, step: int) -> None:
     last = len(task.schedule.order) - 1
     for later in range(step + 1, last + 1):
         key = Key.of(task.schedule, later, step)
+        # Of the last set the size is enough: it is counted without being written.
         is_only_sized = later == last and step == last - 1 and task.is_sized
         if key.needed and key not in known and not is_only_sized:
             known[key] = made_set(text, known, key, step)

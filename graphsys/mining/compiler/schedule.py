@@ -67,6 +67,7 @@ class Schedule:
 
     def known_of(self, step: int, until: int) -> Bits:
         """Return what of a step's set is known when the steps to ``until`` are bound."""
+        # Bits up to and with `until`.
         mask = (2 << until) - 1
         return tuple(it[step] & mask for it in self._bits)
 
@@ -101,6 +102,8 @@ class Schedule:
             (a, b): (self.above[b] | self.below[b]) >> a & 1
             for a, b in combinations(tail, 2)
         }
+        # A restriction between two sets cannot be counted as a share of all pairs; within
+        # one set it can, if it holds for all pairs or for none.
         if any(bits for (a, b), bits in bound.items() if sets[a] != sets[b]):
             return False
         alike = {it: [step for step in tail if sets[step] == it] for it in sets.values()}
@@ -145,6 +148,7 @@ def schedules(pattern: Pattern, *, is_induced: bool) -> list[Schedule]:
     for order in _orders(near, same):
         for is_downward in (False, True):
             made = _schedule(pattern, same, order, is_induced, is_downward)
+            # Orders of one shape are one program.
             found.setdefault(made.shape, made)
     return list(found.values())
 
@@ -189,6 +193,8 @@ def _schedule(
     place = {node: step for step, node in enumerate(order)}
     bound = [0] * len(order)
     for step, node in enumerate(order):
+        # What this node's place fixes is fixed now: only automorphisms that keep it are
+        # left.
         for other in {it[node] for it in same} - {node}:
             bound[place[other]] |= 1 << step
         same = [it for it in same if it[node] == node]

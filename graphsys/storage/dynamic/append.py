@@ -128,6 +128,8 @@ class _DeltaWriter:
         """Write everything that was read; None where it comes to nothing."""
         old = self._graph.manifest
         self.entry = replace(self.entry, source=source)
+        # Found before anything new is numbered: deletions mean edges that the store had
+        # before.
         removed = list(self.deletions.find())
         if missing_deletes == "error":
             self.deletions.require_all()
@@ -153,6 +155,8 @@ class _DeltaWriter:
             edge_types[name] = _counted(entry, split, count)
             self.entry.added.setdefault(name, {})[split] = count
         if not (self.entry.added or self.entry.removed or self.entry.partitions):
+            # Deletions of what is not there were asked to be counted: then nothing is to be
+            # written.
             if self.deletions.num_missing:
                 return None
             raise InputError(
@@ -199,6 +203,7 @@ class _DeltaWriter:
     ) -> int:
         src, dst = edges.numbers()
         if not entry.directed and entry.src_type == entry.dst_type:
+            # An undirected edge is stored once, seen from its smaller end.
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
         columns = edges.columns()
         record = columns.pop("record", None)
@@ -206,6 +211,7 @@ class _DeltaWriter:
             codes = {it: k for k, it in enumerate(entry.relations or ())}
             own = [codes[it] for it in edges.log.relation_names or ()]
             wide = len(codes) > 2**16
+            # The log numbers relations as it met them, the store as it lists them.
             recode = np.array(own, dtype=np.uint32 if wide else np.uint16)
             columns["relation"] = recode[columns["relation"]]
         if "weight" in columns:

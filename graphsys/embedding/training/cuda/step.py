@@ -88,6 +88,8 @@ class BatchStep:
         self._stage(arrays, counts)
         self._score(arrays, counts)
         self._bring_back(arrays, counts)
+        # After the rows' gradients, which need the operators as they were in the forward
+        # pass.
         if self.operators.is_operated:
             self._update_operators(b, arrays, counts, flags)
         tables, shapes = self.tables, self.shapes
@@ -131,6 +133,7 @@ class BatchStep:
         return "bfloat16" in str(self.dtype)
 
     def _seed(self, b: int) -> int:
+        # Always of 63 bits: Triton compiles anew for an integer that fits in 32.
         return (int(self.settings.key) + 0x9E3779B97F4A7C15 * (b + 1)) & (
             2**62 - 1
         ) | 1 << 62
@@ -170,6 +173,7 @@ class BatchStep:
             BLOCK_K=shapes.depth,
             num_warps=self._row_warps,
         )
+        # Inner products need no lengths of rows.
         if self.settings.objective.comparator == scores.DOT:
             return
         grid = (_blocks(num_positions, shapes.run), self.num_tensors)
@@ -221,6 +225,9 @@ class BatchStep:
             "num_stages": shapes.stages,
         }
         num_chunks, margin = int(counts[NUM_CHUNKS]), float(objective.margin)
+        # Two kernels, one by queries and one by candidates: each owns the rows that it
+        # writes gradients to, which needs no atomics, and so sums in one order at every
+        # run.
         blocks = _blocks(int(counts[LONGEST_CHUNK]), shapes.queries)
         self._launch(
             score_queries,
@@ -305,6 +312,7 @@ class BatchStep:
         num_positions, num_runs = int(counts[NUM_POSITIONS]), int(counts[NUM_RUNS])
         num_touched = int(counts[NUM_TOUCHED])
         n3, lr = float(self.settings.regularizer), float(self.settings.relation_lr)
+        # One operator serves both directions, and is asked for the penalty of each.
         share = n3 if own.is_reciprocal else 2 * n3
         columns = _blocks(self.dim, shapes.columns)
         runs = (arrays["run_begin"], arrays["run_length"])
@@ -353,6 +361,7 @@ class BatchStep:
                 num_warps=4,
             )
         if own.has_linear:
+            # Matrices are cut into squares; larger ones would not fit the registers.
             side = min(shapes.columns, 64)
             self._launch(
                 kernels.update_linear,

@@ -28,6 +28,8 @@ def softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:
     out = room(tuple(scores.shape), scores)
     highest, total = (room((rows.num_dst, heads), scores) for _ in range(2))
     block, columns = tile(heads, out)
+    # Rows longer than PIECE are cut: a first program takes the row's begin, extras the
+    # rest, and a second kernel joins what they found.
     parts, begin, row = extras_of(entries, (2, heads), out)
     grid = (rows.num_dst + entries.num_extras, blocks(heads, columns))
     launch(
@@ -86,6 +88,7 @@ def softmax_gradient(
     entries = entries_of(rows)
     grad = grad.contiguous()
     out = torch.empty_like(shares)
+    # The gradient of a softmax needs one sum a row, which no entry knows alone.
     total = sum_values(entries, shares * grad)
     launch(
         softmax.softmax_gradient,
@@ -160,6 +163,8 @@ def attend_gradients(
         "num_warps": 1,
     }
     found = []
+    # Once by rows of destinations and once by those of sources: who owns a row writes it
+    # alone, so that sums need no atomics and come out alike each time.
     for entries, other, own in ((rows.transposed, y, x), (rows.entries, x, y)):
         each: Any = entries
         out = room(tuple(own.shape), own)

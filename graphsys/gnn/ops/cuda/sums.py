@@ -126,6 +126,7 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
         return out, winner
     block, columns = tile(width, out)
     parts, begin, row = extras_of(entries, (width,), out)
+    # Extras have a winner each beside their maximum, since the gradient goes to one entry.
     found = None if parts is None else torch.empty_like(parts, dtype=torch.int32)
     grid = (rows.num_dst + entries.num_extras, blocks(width, columns))
     launch(

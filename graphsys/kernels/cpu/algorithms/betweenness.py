@@ -77,6 +77,8 @@ def sort_by_level(
             levels.out_edges[level] += _degree(out_rows, node)
             levels.in_edges[level] += _degree(in_rows, node)
     for level in range(len(cursor)):
+        # A counting sort: counts stand one place on, so that their running sum gives the
+        # starts.
         cursor[level] = levels.starts[level]
         levels.starts[level + 1] += levels.starts[level]
     for node in range(num_nodes):
@@ -206,6 +208,8 @@ def count_paths(
     order, starts = levels.order, levels.starts
     while level < len(starts) - 1:
         above, begin, end = starts[level - 1], starts[level], starts[level + 1]
+        # The cheaper side writes: pushing reads the edges of the level above but needs
+        # atomics, pulling reads all in-edges of this one.
         push_cost = PUSH_COST * levels.out_edges[level - 1]
         if min(push_cost, levels.in_edges[level]) > most_edges:
             break
@@ -347,6 +351,7 @@ def accumulate_sources(
                     end += 1
                 if distance[other] == distance[node] + 1:
                     path[other] += path[node]
+        # Backwards through the queue, so farthest first; the source itself gets nothing.
         for k in range(end - 1, 0, -1):
             node = queue[k]
             total = 0.0
@@ -358,5 +363,6 @@ def accumulate_sources(
                     last = other
             score[node] += path[node] * total
             share[node] = total + 1.0 / path[node]
+        # Only what was reached: clearing all would cost O(N) a source.
         for k in range(end):
             distance[queue[k]] = -1

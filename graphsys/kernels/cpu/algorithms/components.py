@@ -24,6 +24,7 @@ from graphsys.kernels.jit import inline_jit, jit, lean_inline_jit, lean_jit
 def root_of(parent: Any, node: Any) -> Any:
     """Return the root of a node's tree; the path to it is halved."""
     while parent[node] != node:
+        # Halving needs no second walk over the path.
         parent[node] = parent[parent[node]]
         node = parent[node]
     return node
@@ -35,6 +36,8 @@ def link(parent: Any, one: Any, other: Any) -> None:
     a = parent[one]
     b = parent[other]
     while a != b:
+        # The larger root goes under the smaller, so no cycle can come of two threads'
+        # links.
         high = max(a, b)
         low = min(a, b)
         above = parent[high]
@@ -42,6 +45,7 @@ def link(parent: Any, one: Any, other: Any) -> None:
             break
         if above == high and compare_exchange(parent, np.int64(high), high, low):
             break
+        # Another thread hooked it first: go on from where it hangs now.
         a = parent[parent[high]]
         b = parent[low]
 
@@ -111,6 +115,8 @@ def link_rest(
         giant: Root of the tree whose nodes are skipped.
     """
     for node in claimed_rows(bounds, counter):
+        # Edges between two of the giant say nothing new; one that leads out is seen from
+        # outside.
         if np.int64(parent[node]) == giant:
             continue
         for e in range(np.int64(begins[node]), np.int64(ends[node])):

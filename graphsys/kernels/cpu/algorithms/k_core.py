@@ -54,6 +54,7 @@ def collect_level(
     num_kept = 0
     for k in claimed_range(0, num_left, _BLOCK, counters):
         node = left[k]
+        # Lower degrees are of nodes that have gone: they are neither removed nor kept.
         if degree[node] == level:
             stacks[thread, height] = node
             height += 1
@@ -103,10 +104,14 @@ def peel_level(
             other = indices[k]
             if degree[other] > level:
                 before = atomic_add(degree, other, -1)
+                # Exactly one thread sees the step from above the level onto it: that one
+                # removes the node.
                 if before == level + 1:
                     stacks[thread, height] = other
                     height += 1
                     num_fallen += 1
+                # Another was faster since the look before: the degree, its core number, is
+                # put back.
                 elif before <= level:
                     atomic_add(degree, other, 1)
     return num_fallen

@@ -169,6 +169,7 @@ def pagerank_superstep(
                 if scale[node] == 0:
                     dangling += score
             change += changed
+        # By chunk, not by thread: the sum over chunks is the same whoever took them.
         partial[chunk, 0] = change
         partial[chunk, 1] = dangling
 

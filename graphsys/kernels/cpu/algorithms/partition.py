@@ -68,6 +68,7 @@ def stream_pass(
     num_parts = len(loads)
     counts = np.zeros(num_parts, dtype=np.int64)
     penalties = np.empty(num_parts)
+    # Two of P penalties change with a node: powers are taken for those alone.
     for part in range(num_parts):
         penalties[part] = _penalty(loads[part], capacity, alpha, gamma)
     moved = 0
@@ -78,6 +79,7 @@ def stream_pass(
             if part != UNASSIGNED and indices[e] != node:
                 counts[part] += 1
         own = parts[node]
+        # Out of its partition first, or a full one could not keep its own node.
         if keeps_loads:
             loads[own] -= weights[k]
             sizes[own] -= 1
@@ -90,6 +92,9 @@ def stream_pass(
                 score = counts[part] - weights[k] * penalties[part]
             else:
                 score = counts[part] * penalties[part]
+            # Worse than any score, but not -inf: where all are full one must win, and too
+            # many nodes break the store's limit while too much load only breaks the
+            # balance.
             if sizes[part] >= max_size:
                 score = -2e300
             elif load + weights[k] > capacity:
@@ -149,6 +154,7 @@ def measure_block(
         ghosts: Nodes of others that every partition needs a copy of, int64 ``[P]``: those
             with a neighbor in it; added to.
     """
+    # Marked by row, so that nothing is cleared between two rows.
     seen = np.full(len(ends), -1, dtype=np.int64)
     for k in range(len(indptr) - 1):
         own = parts[first + k]
@@ -190,6 +196,7 @@ def vertex_cut_block(
         copies: Partitions that hold each node, as bits of words, uint64 ``[N, W]``.
     """
     num_parts = len(loads)
+    # The grid nearest to a square: a node's copies are at most a row and a column.
     rows = int(np.sqrt(num_parts))
     while num_parts % rows:
         rows -= 1
@@ -198,6 +205,7 @@ def vertex_cut_block(
         node = first + k
         for e in range(indptr[k], indptr[k + 1]):
             other = np.int64(indices[e])
+            # Each edge stands in both rows; it is assigned once, from its smaller end.
             if other < node:
                 continue
             part = np.int64(0)
@@ -224,6 +232,8 @@ def _hdrf(
     loads: npt.NDArray[np.int64],
     copies: npt.NDArray[np.uint64],
 ) -> int:
+    # The end of higher degree counts less where a copy exists: it is the one to be
+    # replicated.
     share = degrees[node] / (degrees[node] + degrees[other])
     least, most = loads.min(), loads.max()
     best, best_score = 0, -1.0

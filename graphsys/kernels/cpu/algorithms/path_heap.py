@@ -67,6 +67,7 @@ def _comes_before(heap: PathHeap, one: int, other: int) -> bool:
 @lean_jit
 def rise(heap: PathHeap, place: int) -> None:
     """Move an entry of the heap up to where it belongs."""
+    # The hole moves, not the node: each step writes one entry in place of two.
     nodes, node = heap.nodes, heap.nodes[place]
     while place > 0:
         above = (place - 1) >> 1

@@ -111,6 +111,8 @@ def push_put_off(
             node = 64 * k + lowest_bit(left)
             left &= left - np.uint64(1)
             own = nodes.distance[node]
+            # Rounded as it was when these edges were put off: none falls between the two
+            # passes.
             lightest = weight_below(own, old_limit, scale)
             heaviest = np.inf if limit == np.inf else weight_below(own, limit, scale)
             filled, _ = note_row(
@@ -156,6 +158,7 @@ def find_nearest(
             shift = weight_shift(rows, node)
             for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
                 weight = np.float64(rows.weight[e + shift])
+                # Arithmetic first: the bitmap is looked at for few.
                 is_nearer = weight >= lightest and own + weight < nearest
                 if is_nearer and not has_bit(nodes.settled, rows.indices[e]):
                     nearest = own + weight
@@ -212,6 +215,7 @@ def refill(nodes: Nodes, bins: Bins, scale: Floats, status: Integers) -> None:
     last = bins.heads.shape[1] - 1
     bins.heads[:] = -1
     bins.fills[:] = 0
+    # Blocks are dealt out from the first again: what lay in the lists is found anew.
     bins.free[:] = -1
     status[NEW_BLOCK] = 0
     status[OVERFLOW] = 0

@@ -126,6 +126,8 @@ def push(thread: Any, place: Any, node: Any, bins: Any, status: Any) -> None:
     """Add a node to one of a thread's bins, unless the pool is exhausted."""
     block = bins.heads[thread, place]
     fill = bins.fills[thread, place]
+    # Blocks that this thread gave back come first: they are in its cache, and cost no
+    # atomic.
     if block < 0 or fill == BLOCK:
         new = bins.free[thread, 0]
         if new >= 0:
@@ -175,6 +177,7 @@ def lower(
     """Lower a node's distance if it is larger, and let the node wait in its bin."""
     old = distance[node]
     while new < old:
+        # Another thread was faster: lower by what it wrote, or leave it if that is nearer.
         if not compare_exchange(distance, np.int64(node), old, new):
             old = distance[node]
             continue
@@ -222,6 +225,7 @@ def relax(
                 new = own + np.float64(rows.weight[e + shift])
                 lower(thread, other, new, distance, bins, scale, status)
         return
+    # The weights alone say which edges are put off: destinations of the rest stay unread.
     heaviest = weight_below(own, scale[LIMIT], scale)
     num_left = end - begin
     if heaviest > scale[LEAST_WEIGHT]:
@@ -262,6 +266,7 @@ def gather(
             word = np.int64(node) >> 6
             bit = np.uint64(1) << (np.uint64(node) & np.uint64(63))
             if is_shared:
+                # Two threads may hold the same node: who set the bit takes it.
                 if atomic_or(nodes.queued, word, bit) & bit != 0:
                     continue
                 nodes.frontier[atomic_add(status, NUM_FRONTIER, 1)] = node
@@ -278,6 +283,7 @@ def gather(
                     status[NUM_BUCKET] += 1
                     new_edges += degree
             edges += degree
+        # The emptied block goes to the owner's free list, read before it is linked anew.
         below = bins.following[block]
         bins.following[block] = bins.free[owner, 0]
         bins.free[owner, 0] = block
@@ -343,6 +349,8 @@ def step_small_bins(
         for owner in range(threads):
             is_waiting |= bins.heads[owner, status[BIN]] >= 0
         if not is_waiting:
+            # Final only now: as long as the bin filled again its nodes could still come
+            # nearer.
             for k in range(status[NUM_BUCKET]):
                 set_bit(nodes.settled, nodes.bucket[k])
             status[NUM_BUCKET] = 0
@@ -359,6 +367,8 @@ def step_small_bins(
         status[NUM_FRONTIER] = 0
         status[ROUNDS] += 1
         for owner in range(threads):
+            # A frontier that has become large is left as it is: all threads gather the
+            # rest.
             if edges <= most_edges:
                 edges += gather(owner, False, rows, nodes, bins, status)
         if edges > most_edges:

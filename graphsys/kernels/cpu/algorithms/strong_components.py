@@ -80,10 +80,14 @@ def find_strong_components(
                 depth += 1
                 continue
             depth -= 1
+            # It reaches one that was visited before: its component closes further up the
+            # path.
             if not is_first[top]:
                 back -= 1
                 stack[back] = node
                 continue
+            # Indices of a complete component are used again, which keeps them below the
+            # numbers of components.
             index -= 1
             while back < num_nodes and np.int64(number[np.int64(stack[back])]) >= low:
                 number[np.int64(stack[back])] = component
@@ -107,6 +111,7 @@ def name_by_first(
     """
     num_nodes = np.int64(len(number))
     lowest = num_nodes - num_components + 1
+    # Backwards, so that the smallest number is written last.
     for node in range(num_nodes - 1, -1, -1):
         first[np.int64(number[node]) - lowest] = node
     for node in range(num_nodes):
@@ -147,6 +152,7 @@ def release(
     while place < total:
         row = np.int64(released[place]) - row_base
         place += 1
+        # Its row lies in another part of the graph, which follows it in turn.
         if row < 0 or row >= num_rows:
             continue
         for entry in range(np.int64(begins[row]), np.int64(ends[row])):

@@ -142,12 +142,16 @@ def push_level(
                 continue
             word = np.int64(other) >> 6
             bit = np.uint64(1) << (np.uint64(other) & np.uint64(63))
+            # The plain look before may be stale; the atomic decides which thread has found
+            # it.
             if atomic_or(seen, word, bit) & bit != 0:
                 continue
             distance[other] = level
             edges += np.int64(ends[other]) - np.int64(begins[other])
             buffer[held] = other
             held += 1
+            # One atomic for a buffer of nodes, where one for each would be what threads
+            # wait for.
             if held == len(buffer):
                 place = atomic_add(counters, 1, held)
                 for b in range(held):
@@ -191,6 +195,7 @@ def pull_level(
     """
     num_found = np.int64(0)
     for k in claimed_words(bounds, counter):
+        # Bits behind the last node and of nodes without edges are set from the start.
         unseen = ~seen[k]
         new = np.uint64(0)
         while unseen != 0:
@@ -202,6 +207,7 @@ def pull_level(
                     new |= np.uint64(1) << np.uint64(bit)
                     distance[node] = level
                     break
+        # Written even where empty: the words still hold the level before the last.
         found[k] = new
         if new != 0:
             seen[k] |= new
@@ -243,6 +249,7 @@ def find_parents(
             other = np.int64(indices[e])
             if distance[other] != closer or not has_bit(seen, other):
                 continue
+            # Rows are sorted, so that the first is the least.
             if len(rank) == 0:
                 best = other
                 break

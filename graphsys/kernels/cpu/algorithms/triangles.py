@@ -42,6 +42,7 @@ def order_by_degree(
     num_nodes = len(degree)
     top = len(starts) - 2
     for v in range(num_nodes):
+        # Falling degrees: the key is what is missing to the largest.
         starts[top - degree[v] + 1] += 1
     for k in range(1, len(starts)):
         starts[k] += starts[k - 1]
@@ -247,6 +248,8 @@ def count_triangles(
             of_u = np.int64(0)
             w = np.uint64(plus[place])
             while w < np.uint64(v):  # v itself is in the row
+                # The bit itself is added: a branch on it could not be
+                # foreseen.
                 bit = (mark[w >> np.uint64(6)] >> (w & np.uint64(63))) & np.uint64(1)
                 hit = np.int64(bit)
                 count[w] += hit

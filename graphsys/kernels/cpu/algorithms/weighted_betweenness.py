@@ -84,6 +84,7 @@ def accumulate_by_length(
             count += 1
             least = np.inf
             for entry in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
+                # Copies of an edge are one: the last of them relaxes by the shortest.
                 least = min(least, length_of(rows, node, entry))
                 if _is_repeated(rows, node, entry):
                     continue
@@ -93,6 +94,8 @@ def accumulate_by_length(
                     space.refused[thread] = OVERFLOWS
                 elif other == node:
                     pass
+                # A length below the rounding: two nodes would each come before the other,
+                # and neither would know its paths when it is its turn.
                 elif far == distance[node]:
                     space.refused[thread] = VANISHES
                 elif place[other] == UNSEEN:
@@ -105,6 +108,7 @@ def accumulate_by_length(
                     rise(heap, place[other])
                 elif far == distance[other]:
                     paths[other] += paths[node]
+        # Farthest first: who hands shares up has got all of its own.
         for last in range(count - 1, -1, -1):
             node = order[last]
             total, least = 0.0, np.inf
@@ -118,6 +122,8 @@ def accumulate_by_length(
                 least = np.inf
             if last > 0:
                 scores[node] += paths[node] * total
+            # (1 + dependency) / paths, so that each path up is one addition.
             shares[node] = total + 1.0 / paths[node]
+        # Only what was reached is reset; distances mean nothing while a place says unseen.
         for last in range(count):
             place[order[last]] = UNSEEN

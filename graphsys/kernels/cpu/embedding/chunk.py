@@ -154,6 +154,8 @@ def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -
     begin, end = edges.chunks[c, 0], edges.chunks[c, 1]
     size = int(end - begin)
     members = edges.order[begin:end]
+    # Relation and place in one number: sorting it groups relations and keeps the order in
+    # each.
     keys = np.arange(size)
     if edges.relation.size > 0 and edges.relation_weight.size > 1:
         for i in range(size):
@@ -167,6 +169,8 @@ def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -
         if edges.weight.size > 0:
             chunk.weights[i] *= edges.weight[e]
         chunk.src_bias[i] = chunk.dst_bias[i] = 0.0
+        # In-batch negatives are drawn as edges are: this makes their scores those of a
+        # sampled softmax, less the log of how often each was expected.
         others = np.float32(np.log(max(size - 1, 1)))
         if candidates.src.edge_bias.size > 0:
             chunk.src_bias[i] = candidates.src.edge_bias[e] - others

@@ -91,6 +91,8 @@ def _softmax_rows(
     for i in range(scores.shape[0]):
         row, positive, weight = scores[i, skip:], positives[i], weights[i]
         highest = begin_row(row, bias[skip:], nodes[skip:], own[i])
+        # The largest is subtracted from all: no exponential exceeds 1, and the sum none
+        # overflows.
         highest = highest if highest > positive else positive
         e = fast_exp(positive - highest)
         total = exp_shifted(row, highest) + e
@@ -124,6 +126,7 @@ def softmax_losses(
 def _logistic_positive(
     positive: np.float32, weight: np.float32
 ) -> tuple[float, np.float32]:
+    # Of minus the modulus, so that it never overflows; the sign is put back below.
     e = fast_exp(-abs(positive))
     own = np.log1p(e) + max(-positive, _ZERO)
     gradient = -weight * (e if positive > 0 else _ONE) / (_ONE + e)
@@ -207,6 +210,7 @@ def _ranking_row(
         loss += excess if is_violated else 0.0
         violations += is_violated
         row[j] = weight if is_violated else _ZERO
+    # Comparisons with NaN are false: without this a broken row would have no loss.
     loss = np.nan if positive != positive else float(weight) * loss
     return loss, np.float32(-weight * np.float32(violations))
 

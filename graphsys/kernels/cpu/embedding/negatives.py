@@ -128,6 +128,8 @@ def build_alias(
         scaled[large] -= 1.0 - scaled[small]
         if scaled[large] < 1.0:
             first_large += 1
+            # Both stacks share one array: a large cell that became small takes the place
+            # just freed.
             cells[num_small] = large
             num_small += 1
     for k in range(num_small):  # what rounding left over is whole
@@ -139,6 +141,7 @@ def build_alias(
 @inline_jit
 def draw_alias(share: Floats, alias: npt.NDArray[np.uint32], draw: np.uint64) -> np.int64:
     """Turn 64 random bits into a node of an alias table."""
+    # Low bits choose the cell; the fraction takes a hash of them, to be independent.
     cell = np.int64(draw % np.uint64(share.size))
     fraction = np.float32(mix64(draw) >> np.uint64(40)) * _TO_FRACTION
     return cell if fraction < share[cell] else np.int64(alias[cell])
@@ -185,6 +188,7 @@ def draw_pools(
             if sampler.has_type_bias[p]:
                 shift += np.float32(np.log(max(size, 1)))
         for u in range(last - first):
+            # Sources get even numbers and destinations odd ones: one key serves both sides.
             draw = mix64(pool_key + np.uint64(2 * u + side))
             bias[first + u] = shift
             if kind == DEGREE:

@@ -132,6 +132,7 @@ def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
             prefetch(slot, nodes[i + _AHEAD] + first)
         v = nodes[i] + first
         at = slot[v]
+        # The first gradient is copied, not added: sums need not be cleared between batches.
         if at < 0:
             slot[v] = num_used
             sums.used[num_used] = v
@@ -174,6 +175,7 @@ def _take_step_of_adam(
     those of all rows: a row may first be met when others were moved for an hour.
     """
     size = gradient.shape[1]
+    # A float32 counts exactly to 2**24, far above _WARM, from where on it has no effect.
     state[v, 0] += _ONE
     count = np.float64(state[v, 0])
     rate = np.float64(lr)
@@ -238,6 +240,8 @@ def _update_row(
     for k in range(size):
         square += gradient[s, k] * gradient[s, k]
     square /= np.float32(size)
+    # Neither row nor state is touched: the checkpoint's rows stay what the user can go on
+    # from.
     if not np.isfinite(square):
         return False
     if square > _ZERO and lr > _ZERO:
@@ -245,6 +249,8 @@ def _update_row(
         if optimizer.max_norm == np.inf:
             move_row(rows, v, optimizer.is_half, gradient, s, factor, key)
             return True
+        # The new row stands in the gradient's place, in float32, until its length is known:
+        # so it is rounded once.
         add_row(rows, v, optimizer.is_half, gradient, s, factor)
         length = _ZERO
         for k in range(size):
@@ -289,7 +295,9 @@ def update_rows(tables: Tables, sums: Sums, optimizer: Optimizer, key: np.uint64
         if s + _AHEAD < count:
             _prefetch(tables, sums.used[s + _AHEAD])
         v = sums.used[s]
+        # Cleared row by row, as -1 everywhere is what the next batch begins with.
         sums.slot[v] = -1
+        # By row, not by place in the batch: a rerun rounds alike, whatever came before.
         draws = mix64(key + np.uint64(v))
         if v < num_src:
             is_finite &= _update_row(

@@ -87,8 +87,7 @@ def repair_distances(
             is_next = then < np.inf and far + length == then
             if is_next and other != source and not unsettled[other]:
                 heappush(heap, (then, other))
-    # Only now: up to here old distances told who hung on whom, and -1 left them as they
-    # were.
+    # Only now: old distances told who hung on whom, and -1 left them as they were.
     for node in lost:
         distance[node] = np.inf
     for k in range(len(lost) + len(added_dst)):

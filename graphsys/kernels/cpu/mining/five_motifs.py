@@ -58,6 +58,7 @@ def sum_pentagons(
         first = place_of(indices, begin, end, v)
         for e in range(first, end):
             a = indices[e]
+            # Plus one, so that 0 says that a is no neighbor behind v.
             place[a] = place_of(indices, indptr[a], indptr[a + 1], v) + 1
         num = np.int64(0)
         for e in range(first, end):
@@ -94,6 +95,8 @@ def _close_wedges(
         wedges = np.int64(count[b])
         near = np.int64(place[b] != 0)
         total = np.int64(0)
+        # Backwards: larger nodes are at the end, so that the walk stops at the first
+        # smaller one.
         for f in range(indptr[b + 1] - 1, indptr[b] - 1, -1):
             c = np.int64(indices[f])
             if c < b:
@@ -139,6 +142,7 @@ def sum_pairs(
     count, mark, found = counts[thread], marks[thread], sums[thread]
     for u in claimed_rows(bounds, counter):
         begin, end = indptr[u], indptr[u + 1]
+        # A 4-cycle takes two neighbors.
         if end - begin < 2:
             continue
         for e in range(begin, end):
@@ -146,6 +150,7 @@ def sum_pairs(
             _count_wedges(indptr, indices, stops, u, indices[e], count, found)
         for e in range(begin, end):
             x = np.int64(indices[e])
+            # A second pass over the rows: counts of wedges are whole only behind the first.
             _sum_houses(
                 indptr,
                 indices,
@@ -257,6 +262,7 @@ def sum_neighborhoods(
     for v in claimed_rows(bounds, counter):
         begin, end = indptr[v], indptr[v + 1]
         for e in range(begin, end):
+            # Plus one, so that 0 says that it is no neighbor.
             place[indices[e]] = e + 1
         for e in range(begin, end):
             a, edge = np.int64(indices[e]), np.int64(pairs[e])

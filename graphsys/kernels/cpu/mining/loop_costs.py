@@ -110,8 +110,6 @@ def sample_trips(
                         steps[step, ABOVE],
                         steps[step, BELOW],
                     )
-                    # The shortest row is run through; in the others entries are searched
-                    # for.
                     if anchor < 0 or e - b < end - begin:
                         anchor, begin, end = k, b, e
             num = np.int64(0)

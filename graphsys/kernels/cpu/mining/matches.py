@@ -72,6 +72,7 @@ def count_matches(
         )
         while step > 0:
             if step == last:
+                # The last step is counted, not walked: its candidates are the matches.
                 add_wide(found, 0, num[step])
                 step -= 1
             elif place[step] >= num[step]:
@@ -117,10 +118,13 @@ def list_fitting(
             above = max(above, node)
         if needed >> before & 1:
             degree = indptr[node + 1] - indptr[node]
+            # The row of the smallest degree is run through, the others are searched in.
             if anchor < 0 or degree < indptr[image[anchor] + 1] - indptr[image[anchor]]:
                 anchor = before
     num = np.int64(0)
     begin, end = indptr[image[anchor]], indptr[image[anchor] + 1]
+    # Rows are sorted: what symmetry breaking forbids is in front, and skipped by one
+    # search.
     for e in range(place_of(indices, begin, end, above + 1), end):
         w = np.int64(indices[e])
         good = not len(wanted) or wanted[step] < 0 or labels[w] == wanted[step]
@@ -198,6 +202,8 @@ def fill_matches(
     last, written, step = len(steps) - 1, np.int64(0), state[1]
     while written < len(rows):
         if step == 0:
+            # Adding 0 reads what another thread may write meanwhile, past the compiler's
+            # registers.
             if state[0] >= state[END] or atomic_add(state, STOP, 0):
                 break
             image[0] = state[0]
@@ -233,5 +239,6 @@ def fill_matches(
                     candidates,
                 )
                 place[step] = 0
+    # All else that the next call goes on from lies in the frames.
     state[1] = step
     return written

@@ -30,6 +30,7 @@ def intersect(a: Any, a0: int, a1: int, b: Any, b0: int, b1: int, out: Any) -> A
     num = np.int64(0)
     if (a1 - a0) * _MUCH_LONGER < b1 - b0:
         for k in range(a0, a1):
+            # From the last hit on: both are sorted, so that what lies before is too small.
             b0 = place_of(b, b0, b1, np.int64(a[k]))
             if b0 >= b1:
                 break
@@ -40,6 +41,7 @@ def intersect(a: Any, a0: int, a1: int, b: Any, b0: int, b1: int, out: Any) -> A
     while a0 < a1 and b0 < b1:
         x, y = a[a0], b[b0]
         out[num] = x  # overwritten unless it counts
+        # Additions in place of branches, which the processor could not foresee.
         num += x == y
         a0 += x <= y
         b0 += y <= x

@@ -58,6 +58,7 @@ def _make_room(policy: Any, links: Any, marks: Any, state: Any) -> Any:
     if policy == SIEVE:
         if state[HAND] != _NONE:
             place = state[HAND]
+        # Each mark was one more chance; it ends, as the hand takes away what it passes.
         while marks[place]:
             marks[place] = 0
             place = links[0, place]
@@ -146,10 +147,12 @@ def take_missing(
         node = nodes[missing[m]]
         for f in range(out.shape[1]):
             out[missing[m], f] = rows[m, f]
+        # A node may be missing twice in one batch: the first brought it in.
         if policy == FIXED or slots[node] >= 0:
             continue
         is_full = state[USED] == len(marks)
         place = _make_room(policy, links, marks, state)
+        # The place had an owner, whose row is gone now.
         if is_full:
             slots[owners[place]] = _NONE
         slots[node], owners[place], marks[place] = place, node, 0

@@ -83,6 +83,8 @@ def pick_shared_entries(
                 word = mix64(key ^ np.uint64(neighbor))
                 if np.float64(word >> np.uint64(11)) * 2.0**-53 >= chance:
                     continue
+            # The row is done again by the caller, with more room: `indptr` was not written
+            # for it.
             if end == room:
                 return j
             entries[end] = first_entry[part] + p
@@ -109,12 +111,14 @@ def _factor_of(
     degree = end - begin
     if degree == 0 or fanout == 0:
         return 0.0
+    # All are taken: c is such that the least important one is certain.
     if degree <= fanout:
         least = np.inf
         for p in range(begin, end):
             least = min(least, importance[slots[neighbors[p]] - 1])
         return 1.0 / least
     target = np.float64(degree) * np.float64(degree) / np.float64(fanout)
+    # From below each round can only find more that are certain, so it ends within d rounds.
     factor, certain = 0.0, -1
     while True:
         rest, count = 0.0, 0
@@ -183,6 +187,7 @@ def weigh_shared_entries(
             begin, end = indptr[row + k], indptr[row + k + 1]
             factors[k] = _factor_of(neighbors, begin, end, slots, importance, fanout)
         done += 1
+        # Each round costs a pass over all entries; the last ones win next to nothing.
         if expected >= _SETTLED * before:
             return done
         before = expected
@@ -222,6 +227,8 @@ def keep_shared_entries(
     begin = indptr[row]
     end = begin
     for k in range(num_rows):
+        # Kept entries move to the front of the same arrays: the end never passes what is
+        # read.
         first, last = end, indptr[row + k + 1]
         total = 0.0
         for place in range(begin, last):

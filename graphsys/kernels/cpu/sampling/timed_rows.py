@@ -58,6 +58,7 @@ def _try_places(
 ) -> Any:
     """Draw random places until ``count`` different ones are old enough; or give up: 0."""
     found = 0
+    # Draws of their own: where this gives up, those of the scan must not depend on it.
     own = key ^ _SALT
     for draw in range(_TRIES * count):
         place = below(own, draw, degree)
@@ -107,6 +108,8 @@ def _scan(
         if load_int64(table[part, TIME], begin + p) >= time:
             continue
         value = _rank(table, wide, part, begin + p, p, key, order)
+        # Sorted keys: most entries of a long row fail against the last one and move
+        # nothing.
         if value == np.inf or (found == count and value >= keys[found - 1]):
             continue
         slot = found if found < count else found - 1
@@ -196,6 +199,7 @@ def pick_entries_before(
         part, begin, stop = find_row(offsets, table, wide, node)
         degree = stop - begin
         time = times[groups[j]]
+        # Two seeds' views of a node are two nodes: the group is part of the key.
         own = mix64(key ^ mix64(np.uint64(node) ^ (np.uint64(groups[j]) << np.uint64(40))))
         if fanout < 0:
             for p in range(degree):
@@ -209,6 +213,8 @@ def pick_entries_before(
                     end += 1
         else:
             count = np.int64(0)
+            # Where most of a long row is old enough, a few looks replace a scan of all of
+            # it.
             if order == UNIFORM and degree > _LONG * fanout:
                 count = _try_places(table, part, begin, degree, time, own, fanout, places)
             if order == LATEST and degree > 0 and fanout > 0:

@@ -101,6 +101,7 @@ def _next_node(
     if begin == end or (len(cumulative) and cumulative[end - 1] <= 0.0):
         return np.int64(-1)
     is_plain = last < 0 or (back == 1.0 and out == 1.0)
+    # The largest bias that a candidate can have: dividing by it makes biases chances.
     ceiling = max(1.0, max(back, out))
     key = mix64(key ^ np.uint64(step))
     for attempt in range(_ATTEMPTS):

@@ -98,12 +98,14 @@ def _access(
     skips = kind == 2 and config[IS_ATOMIC] != 0
     is_line = config[UNIT] == 7
     bit = np.int64(1) << (sector & 3)
+    # Atomics are done in the L2: the L1 neither answers nor keeps them.
     if not skips:
         tallies[at, L1_ASKED, kind] += 1
         wanted = np.int64(15) if is_line else bit
         if _touch(l1[0, sm], l1[1, sm], l1[2, sm], sector, now, wanted):
             tallies[at, L1_HITS, kind] += 1
             return
+    # A line that the L1 brings is four requests of the L2, one for each sector.
     first, last = sector, sector + 1
     if is_line and not skips:
         last = sector + 4
@@ -137,6 +139,7 @@ def _request(
         shift = np.int64(0)
     for i in range(size):
         sector = scratch[which, i] >> shift << shift
+        # 32 lanes at most: looking through them is cheaper than any set.
         is_new = True
         for k in range(i):
             if scratch[which, k] >> shift << shift == sector:
@@ -167,6 +170,7 @@ def _begin(
     for row in range(first, last):
         steps = max(steps, (np.int64(lengths[row]) + lanes - 1) // lanes)
     if config[HAS_INDICES]:
+        # Ends are the begins of the rows behind: two loads, as the kernel's code has them.
         for end in range(2):
             size = 0
             for row in range(first, last):
@@ -278,6 +282,7 @@ def run_caches(
                     _begin_cta(turns[0, sm], rows, sm, group, config, state)
                     turns[0, sm] += stride
             for k in range(places):
+                # Round robin: the warp behind the last one that took a step comes first.
                 p = (turns[1, sm] + k) % places
                 first = state[sm, 0, p]
                 if first < 0:

@@ -77,11 +77,14 @@ def parse_neighbors(
                 number = number * 10 + np.int64(digit)
                 k += 1
                 digit = np.uint8(data[k] - np.uint8(48))
+            # Weights pass through here too, and may be what is no integer: judged further
+            # down.
             is_plain = 0 < k - begin <= 18 and (data[k] == _LF or _is_blank(data[k]))
             while data[k] != _LF and not _is_blank(data[k]):
                 k += 1
             if is_weighted and place >= num_leading and (place - num_leading) % 2:
                 value, is_exact = parse_number(data, begin, k)
+                # The neighbor that it belongs to came just before.
                 weights[entry - 1] = value
                 if not is_exact:
                     slow[num_slow, 0] = entry - 1
@@ -100,6 +103,7 @@ def parse_neighbors(
                     entry += 1
             place += 1
         if not is_comment:
+            # A line cut short, in front of the neighbors or between one and its weight.
             if 0 < place < num_leading:
                 return line_number, entry, num_slow, line
             if is_weighted and place > num_leading and (place - num_leading) % 2:
@@ -150,6 +154,9 @@ def fold_directions(
                 counts[2] += 1
             else:
                 is_lower = np.int64(v < u)
+                # Both directions hash alike, and sums do not depend on the order: equal
+                # sums say that each edge stands in both rows with one weight, without a
+                # table of edges.
                 low, high = min(u, v), max(u, v)
                 word = mix64((np.uint64(low) << np.uint64(32)) ^ np.uint64(high))
                 if has_weights:

@@ -71,8 +71,10 @@ def _eisel_lemire(mantissa: np.uint64, power: int) -> tuple[float, bool]:
     one, mask = np.uint64(1), np.uint64(0x1FF)
     zeros = _leading_zeros(mantissa)
     mantissa <<= np.uint64(zeros)
+    # 217706 / 2**16 is log2(10), exact enough for all powers of the table.
     exponent = ((217706 * power) >> 16) + 64 + 1023 - zeros
     high, low = _multiply(mantissa, _TENS[power - _LOW_POWER, 0])
+    # The power was cut: where a carry could reach the bits that count, its low half joins.
     if (high & mask) == mask and low + mantissa < mantissa:
         more, least = _multiply(mantissa, _TENS[power - _LOW_POWER, 1])
         merged = low + more
@@ -84,8 +86,10 @@ def _eisel_lemire(mantissa: np.uint64, power: int) -> tuple[float, bool]:
     top = high >> np.uint64(63)
     bits = high >> (top + np.uint64(9))
     exponent -= 1 - int(top)
+    # Exactly between two numbers, perhaps: the cut digits would decide which is nearer.
     if low == 0 and (high & mask) == 0 and (bits & np.uint64(3)) == 1:
         return 0.0, False
+    # One bit more than needed, to round by; where that overflows the exponent grows.
     bits = (bits + (bits & one)) >> one
     if bits >> np.uint64(53):
         bits >>= one
@@ -130,6 +134,7 @@ def parse_number(data: npt.NDArray[np.uint8], begin: int, end: int) -> tuple[flo
         if is_small or data[k] == _PLUS:
             k += 1
         start, written = k, 0
+        # Six digits of an exponent are beyond any float64, and cannot overflow.
         while k < end and np.uint8(data[k] - np.uint8(48)) <= 9 and k - start < 6:
             written = written * 10 + int(data[k] - np.uint8(48))
             k += 1

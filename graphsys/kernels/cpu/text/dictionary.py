@@ -48,6 +48,8 @@ def encode_integers(
     mask = np.uint64(len(table) - 1)
     room = len(known)
     for k in range(begin, len(ids)):
+        # The top bit is no part of the id: it says that this one adds nothing to the
+        # degree.
         key = np.int64(ids[k] & np.uint64(0x7FFFFFFFFFFFFFFF))
         slot = mix64(np.uint64(key)) & mask
         while True:
@@ -135,6 +137,8 @@ def encode_strings(
         start, end = offsets[k], offsets[k + 1]
         length = end - start
         full_hash = hash_bytes(data, start, end)
+        # Without the top bit it is never EMPTY; as good as the whole hash to rule strings
+        # out.
         mark = np.int64(full_hash & np.uint64(0x7FFFFFFFFFFFFFFF))
         slot = full_hash & mask
         while True:
@@ -142,6 +146,7 @@ def encode_strings(
             if held == mark:
                 code = table[slot, 1]
                 at = known_offsets[code]
+                # Equal hashes are rare but possible: only the bytes decide.
                 if known_offsets[code + 1] - at == length and equal_bytes(
                     data, start, known_data, at, length
                 ):
@@ -331,6 +336,7 @@ def first_positions(
     first: npt.NDArray[np.uint64],
 ) -> None:
     """Write the position of the first appearance of every code."""
+    # Backwards, so that the first appearance is written last.
     for k in range(len(codes) - 1, -1, -1):
         first[codes[k]] = positions[k]
 
@@ -362,6 +368,7 @@ def find_distinct(
             state = mix64(state ^ np.uint64(rows[k, w]))
         slot = state & mask
         while True:
+            # Slots hold the code plus one, so that 0 says empty.
             code = int(table[slot]) - 1
             if code < 0:
                 if count == len(first):

@@ -12,6 +12,7 @@ BLANKS = 0
 """Separator that stands for any run of blanks and tabs."""
 
 
+# long: one state machine over bytes
 @jit
 def parse_id_pairs(
     data: npt.NDArray[np.uint8],
@@ -42,6 +43,7 @@ def parse_id_pairs(
     while k < end:
         line = k
         k = skip_blanks(data, k, separator)
+        # Bytes below "0" wrap to above 9: one comparison tells a digit from all else.
         digit = np.uint8(data[k] - zero)
         if digit > nine:
             is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
@@ -55,12 +57,15 @@ def parse_id_pairs(
             first = first * np.uint64(10) + np.uint64(digit)
             k += 1
             digit = np.uint8(data[k] - zero)
+        # Up to 18 digits cannot wrap; longer ones are looked at anew, as they are rare.
         if k - begin > 18 and not long_id(data, begin, k):
             return row, line
         if keeps_zeros and data[begin] == zero and k - begin > 1:
             return row, line
         begin = k
         k = skip_blanks(data, k, separator)
+        # Blanks around a separator belong to nobody; without one, one blank at least is
+        # needed.
         if separator != BLANKS:
             if data[k] != separator:
                 return row, line
@@ -78,6 +83,7 @@ def parse_id_pairs(
             return row, line
         if keeps_zeros and data[begin] == zero and k - begin > 1:
             return row, line
+        # Most lines end here; a margin, CR or comment takes the longer way.
         if data[k] == _LF:
             k += 1
         else:

@@ -63,6 +63,7 @@ def score_candidates(
     size, pool = tl.load(chunk_size + chunk), tl.load(chunk_pool + chunk)
     if block * BLOCK_C >= pool:
         return
+    # In 64 bits: positions times the dimension pass 2**31 in large batches.
     query_base = (first_query + side) * num_positions.to(tl.int64) + begin
     other_base = (1 - side) * num_positions.to(tl.int64) + begin
     stat_base = side * num_positions.to(tl.int64) + begin
@@ -83,6 +84,7 @@ def score_candidates(
     for q_begin in range(0, size, BLOCK_Q):
         q = q_begin + tl.arange(0, BLOCK_Q)
         is_query = q < size
+        # Computed once more, so that no array of all pairs is ever written.
         product = inner_products(
             c_rows,
             q_rows,
@@ -106,6 +108,7 @@ def score_candidates(
         weight = tl.load(weights + begin + q, is_query, 0.0)
         kept = tl.load(normalizer + stat_base + q, is_query, 0.0)
         own = tl.load(own_gradient + stat_base + q, is_query, 0.0)
+        # A candidate that is the positive's own node is no negative.
         own_node = tl.load(nodes + other_base + q, is_query, -1)
         used = allowed[:, None] & is_query[None, :] & (node[:, None] != own_node[None, :])
         if LOSS == SOFTMAX:
@@ -117,6 +120,8 @@ def score_candidates(
         else:
             part = tl.where(used & (margin + score - kept[None, :] > 0), 1.0, 0.0)
         part *= weight[None, :]
+        # Candidate q of the chunk is the positive of query q; its gradient is known
+        # already.
         part = tl.where(c[:, None] == q[None, :], own[None, :], part) * factor
         factors += tl.sum(part, axis=1)
         inside = is_query[:, None] & is_dim[None, :]
@@ -129,6 +134,7 @@ def score_candidates(
         row = tl.load(c_rows + c[:, None] * DIM + d[None, :], edge, 0.0).to(tl.float32)
         total -= factors[:, None] * row
     at = (other_base + c[:, None]) * DIM + d[None, :]
+    # Queries and candidates are the same rows here: what score_queries left is added to.
     if first_query == 0:
         total += tl.load(gradients + at, edge & (c < size)[:, None], 0.0)
     tl.store(gradients + at, total, edge)

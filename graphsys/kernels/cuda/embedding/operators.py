@@ -20,6 +20,7 @@ IDENTITY = tl.constexpr(0)
 @triton.jit
 def _step(target, state, g, flag, edge, lr):
     """Take a step of Adagrad, one state per parameter; flag what is not finite."""
+    # One bad number must not reach the state, from which no later step would recover.
     is_finite = tl.abs(g) < float("inf")
     bad = tl.sum(tl.where(edge & (is_finite == 0), 1, 0))
     if bad > 0:
@@ -241,6 +242,7 @@ def update_linear(
         tensor = side + 1
         row_side = side + 1
     positions = num_positions.to(tl.int64)
+    # Runs in their order, one program a block of the matrix: no atomics, one order of sums.
     total = tl.zeros((BLOCK_D, BLOCK_D), tl.float32)
     weight = 0.0
     for r in range(tl.load(touched_begin + t), tl.load(touched_begin + t + 1)):

@@ -88,6 +88,7 @@ def _best_of(
     own = nodes.strength[node]
     pull = scale * own
     best = old
+    # The own community leads by `least`, so that rounding alone never moves a node.
     best_gain = links[old] - pull * (nodes.totals[old] - own) + least
     for k in range(num_touched):
         c = np.int64(touched[k])
@@ -203,12 +204,16 @@ def move_together(
                 node, rows, unit, nodes, scale, least, own_links, own_touched
             )
             target[k] = best
+            # Better off alone; which empty community it takes depends on the order, so one
+            # thread does it later.
             verdict[k] = RESTLESS if gain < 0.0 else CALM
+        # All have decided before any moves: decisions see one state, whoever makes them.
         meet(meeting, num_threads)
         for k in claimed_range(first, last, _BLOCK, counters[3 * subround + 1]):
             node = order[k]
             nodes.state[node] = verdict[k]
             old, best = np.int64(nodes.community[node]), np.int64(target[k])
+            # The verdict's place is used again, to say who moved.
             verdict[k] = old != best
             if old != best:
                 nodes.community[node] = best
