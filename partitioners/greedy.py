@@ -73,6 +73,7 @@ def stream_greedily(
     parts = np.full(stream.num_nodes, UNASSIGNED, dtype=np.uint32)
     if start is not None:
         parts[:] = start
+    # Plus one, as a node without edges takes room too.
     weights = stream.degrees.astype(np.float64) + 1.0
     total = float(weights.sum())
     # never below what the heaviest node and an even share need
@@ -90,6 +91,8 @@ def stream_greedily(
     for number in range(0 if start is None else _PASSES, end):
         keeps_loads = number >= _PASSES
         if not keeps_loads:
+            # Restreaming: every pass deals anew, and sees where neighbors were the last
+            # time.
             loads[:], sizes[:] = 0.0, 0
         moved = 0
         for first, indptr, indices in stream.blocks():

@@ -101,6 +101,7 @@ def communities(
 
     def edges(first: int, last: int) -> list[EdgeChunk]:
         size = last - first
+        # Draws by the edge's number: blocks may be made in any order, by any thread.
         pick = as_fractions(draws.words(3 * size, 3 * first)).reshape(-1, 3)
         src = _node_at(stubs, 0, stubs[-1], pick[:, 0])
         group = np.searchsorted(starts, src, side="right") - 1

@@ -103,6 +103,8 @@ def _parse_general(
             numbers,
             layout.keeps_zeros,
         )
+    # The plain loop stopped at the first line that is not plain: the full one goes on
+    # there.
     rest = data[offset:]
     rows, bad, num_slow = kernels.parse_columns(
         rest,
@@ -124,6 +126,7 @@ def _parse_general(
         if bad >= 0:
             raise BadLineError(bad, explain(line_at(rest, bad), layout))
     except BadLineError as err:
+        # The place was told within the rest.
         raise BadLineError(offset + err.offset, err.what) from None
     result: dict[str, Any] = {}
     places = dict.fromkeys((ID, NUMBER, WORD), 0)

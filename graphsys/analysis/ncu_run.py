@@ -112,6 +112,8 @@ def run_counted(
             *counters,
             *inner,
         ]
+        # The report itself says whether the profile ran: the exit code is ncu's, or the
+        # command's.
         before = _stamp(json_path(page))
         inside = {**os.environ, INSIDE_NCU: "1"}
         code = subprocess.run(command, check=False, env=inside).returncode

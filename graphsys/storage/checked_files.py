@@ -62,6 +62,8 @@ class CheckedFiles:
     def remember(self, name: str, what: str) -> None:
         """Say that a file was found to be so; one that has just been written is not."""
         found = self._identity(name)
+        # Clocks of file systems are coarse: a later change might leave all of these as they
+        # are.
         if found is None or time.time_ns() - max(found[1:3]) < _SETTLED_NS:
             return
         if self._cache.known.get(name) != (found, what):

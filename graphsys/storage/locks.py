@@ -38,6 +38,7 @@ class WriterLock:
 
     def _take(self) -> None:
         while True:
+            # Not inherited: a child process would hold the lock on after this one's end.
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             if os.fstat(self._fd).st_size:
                 self._close()
@@ -102,6 +103,7 @@ def is_pinned(folder: Path) -> bool:
     """Return whether any reader holds the generation in ``folder``."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        # Readers share the lock, so that it can be had alone only where there is none.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True

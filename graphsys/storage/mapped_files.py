@@ -92,6 +92,8 @@ class MappedFiles:
             try:
                 mapped = self._looked_at(path, check, entry)
             except _UNREADABLE:
+                # The copy in the cache may be damaged while the object is whole: one more
+                # try.
                 if self._remote is None or not self._remote.bring_anew(path):
                     raise
                 mapped = self._looked_at(path, check, entry)

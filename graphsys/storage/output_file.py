@@ -85,6 +85,8 @@ def new_files(*targets: Path) -> Iterator[list[Path]]:
                 _sweep(target)
                 made.append(_begin(target))
             yield [new for new, _ in made]
+            # All are on the disk before the first is renamed: a full disk leaves every old
+            # file.
             for new, _ in made:
                 sync_file(new)
             for target, (new, _) in zip(targets, made, strict=True):
@@ -132,5 +134,7 @@ def _sweep(target: Path) -> None:
     for path in target.parent.iterdir():
         is_left = ownership.is_draft(path.name, target.name)
         if is_left and path.is_file() and not path.is_symlink():
+            # A living writer holds the lock of its own: then this fails, and the file
+            # stays.
             with contextlib.suppress(OSError), ownership.held_alone(path):
                 ownership.remove_draft(path)

@@ -95,6 +95,7 @@ def claim(
     if moved_to is None and any(said is not _CUT_SHORT for said in found.values()):
         return
     name, text = new_claim(moved_to or folder.name, listed)
+    # Only a file that this call makes: an old one's text is not to be written over.
     file = os.open(
         folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644
     )
@@ -201,6 +202,7 @@ def remove_listed(root: Path, names: Iterable[str]) -> None:
     Raises:
         OSError: One cannot be removed.
     """
+    # A link may have been put in place of a folder since: nothing behind it is removed.
     inside = os.path.realpath(root)
     folders: set[Path] = set()
     for name in names:
@@ -214,6 +216,7 @@ def remove_listed(root: Path, names: Iterable[str]) -> None:
         if not file.is_dir() or file.is_symlink():
             file.unlink(missing_ok=True)
         folders.update(it for it in file.parents if root in it.parents)
+    # Deepest first, as a folder goes only when those in it have gone.
     for folder in sorted(folders, key=lambda it: -len(it.parts)):
         remove_empty(folder)
 
@@ -322,6 +325,7 @@ def remove_folder(folder: Path) -> None:
     Never raises: what cannot be removed is left to the next one that looks.
     """
     with contextlib.suppress(OSError):
+        # By device and inode: another folder may have taken the name meanwhile.
         if (key := _key(folder)) in _made:
             _made.discard(key)
             shutil.rmtree(folder, ignore_errors=True)

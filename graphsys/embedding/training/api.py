@@ -143,6 +143,7 @@ def train(
                 context = begin(context, source, log, progress)
                 trainer = EmbeddingTrainer(context, callbacks, log, backend)
                 trainer.run(progress)
+        # A new run that was refused leaves nothing that a user would have to remove.
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
                 runs.discard(path)

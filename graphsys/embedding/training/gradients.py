@@ -67,6 +67,8 @@ def batch_gradients(
     else:
         sides["dst"] = (tables.dst_rows, tables.dst_state, np.unique(dst))
     kept = {name: (rows[at], state[at]) for name, (rows, state, at) in sides.items()}
+    # From empty states a step's length gives the gradient back, by the training's own
+    # kernel.
     for _, state, at in sides.values():
         state[at] = 0
     own = parameters.copy()

@@ -113,6 +113,7 @@ class Launcher:
         size = launch.block.num_rows + len(launch.block.indices)
         is_large = launch.parallel and (launch.nodes is not None or size > _SMALL_BLOCK)
         is_shared = is_large and self._has_shares(launch, len(parts))
+        # Waking threads takes longer than a small block's work.
         team = self._team if is_shared else self._alone
         team.run(function, *arguments)
         return parts
@@ -142,6 +143,8 @@ class Launcher:
         chunks = len(launch.block.bounds) - 1
         if launch.nodes is not None:
             chunks = -(-len(launch.nodes) // LIST_CHUNK)
+        # By chunk, not by thread: added in their order, sums do not depend on who took
+        # which.
         parts = np.zeros((chunks, self._width))
         fixed, varying = self._bound(name, names, launch, parts)
         arguments = fixed.copy()
@@ -175,6 +178,7 @@ class Launcher:
         """Return a kernel's arguments on a block, and which of them vary between calls."""
         key = (kernel, launch.block.key)
         found = self._arguments.get(key)
+        # The key may come back with another block, whose arrays lie elsewhere.
         if found is None or found[0] is not launch.block:
             varying = [(i, name) for i, name in enumerate(names) if self._varies(name)]
             skipped = {place for place, _ in varying}

@@ -249,6 +249,8 @@ class StreamedBlocks:
         self._expect_passes()
         fetched: list[Future[None] | None] = []
         for k, blocks in enumerate(pieces):
+            # A few pieces ahead and no more: what is read too early is given up before it
+            # is used.
             for place in range(len(fetched), min(k + 1 + _AHEAD, len(pieces))):
                 fetched.append(self._read_ahead(pieces[place]))
             if (reading := fetched[k]) is not None:
@@ -269,6 +271,8 @@ class StreamedBlocks:
             if rows.key in self._kept:
                 continue
             arrays = list(_arrays_of([rows]))
+            # The first pieces that fit stay: taking others in turn would miss them all each
+            # pass.
             size = sum(array.nbytes for array in arrays)
             if size <= self._room:
                 self._room -= size

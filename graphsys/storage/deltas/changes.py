@@ -95,6 +95,8 @@ def row_changes(changes: EdgeChanges, entry: EdgeTypeEntry, direction: str) -> R
     order = edge_order(row, neighbor, None if relation is None else relation[pick])
     gone_row, gone_neighbor = _taken(gone_ends, gone_picks)
     gone_pick = np.concatenate(gone_picks)
+    # Deletions have no relation of their own: copies of a pair are told apart by their
+    # order.
     by_row = np.lexsort((gone.copy[gone_pick], gone_neighbor, gone_row))
     is_out = direction == "out"
     return RowChanges(
@@ -174,6 +176,7 @@ class DeltaMerge:
         k = i * changes.shape[1] + j
         added = slice(*changes.added_starts[k : k + 2].tolist())
         gone = slice(*changes.removed_starts[k : k + 2].tolist())
+        # Untouched: the file's own pages are handed out, and nothing is copied.
         if added.start == added.stop and gone.start == gone.stop:
             return base
         src = changes.src[added] - changes.src_offsets[i]
@@ -291,6 +294,7 @@ class DeltaMerge:
         if new is None and not base.columns:
             return {}
         many = base.num_edges
+        # Columns of any type: places are spliced, then Arrow takes the rows at them once.
         order = spliced(
             np.arange(many),
             dropped,
@@ -325,6 +329,8 @@ class DeltaMerge:
         gone = slice(*np.searchsorted(rows.gone_row, offsets).tolist())
         further = self._has_further(entry)
         is_same = added.start == added.stop and gone.start == gone.stop
+        # With further columns entries name edges by place, which moves with changes
+        # anywhere.
         if is_same and not further:
             return base
         row = rows.row[added].astype(np.int64) - offsets[0]

@@ -29,10 +29,12 @@ def edge_order(
         order = np.argsort(relation, kind="stable")
     is_narrow = not len(row) or max(int(row.max()), int(neighbor.max())) < 2**32
     if is_narrow:
+        # Both numbers in one key: one sort in place of two.
         keys = row[order].astype(np.uint64) << np.uint64(32)
         keys |= neighbor[order].astype(np.uint64)
         order = order[stable_argsort(keys)]
     else:
+        # Stable sorts, the least important first.
         for numbers in (neighbor, row):
             order = order[stable_argsort(numbers[order].astype(np.uint64))]
     if group is not None:

@@ -84,6 +84,8 @@ class MergedSpace:
         def write(fd: int, k: int) -> None:
             piece = np.empty(bounds[k + 1] - bounds[k], dtype=dtype)
             fill(k, piece)
+            # `pwrite` may take less than it is given, and has a place of its own for each
+            # thread.
             left, at = piece.view(np.uint8).data, bounds[k] * dtype.itemsize
             while left:
                 written = os.pwrite(fd, left, at)
@@ -99,6 +101,8 @@ class MergedSpace:
         """Return the array in a file without a name that ``work`` has written."""
         fd, size = self._open(), length * dtype.itemsize
         try:
+            # Reserved first: a write to a hole of a full disk would kill the process, not
+            # raise.
             os.posix_fallocate(fd, 0, size)
             work(fd)
             # mapped for reading alone: what is given back stays in the file
@@ -144,6 +148,8 @@ def spliced(
     """
     base, values = read_only(base), read_only(values)
     begins = range(0, max(len(base), 1), _PIECE)
+    # What lies in front of each piece says where it goes: pieces need not wait for each
+    # other.
     drops = np.searchsorted(dropped, begins)
     firsts = [*np.searchsorted(places, begins).tolist(), len(places)]
     length = len(base) - len(dropped) + len(places)

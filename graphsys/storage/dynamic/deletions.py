@@ -217,6 +217,7 @@ class SplitSearch:
             columns["src"], columns["dst"], self._src_offsets, self._dst_offsets
         )
         first = np.zeros(len(hits), np.int64) if time is None else time
+        # The time last, so that the earliest deletion of an edge comes first among its own.
         order = np.lexsort((first, columns["row"], number, columns["delta"]))
         place = np.stack([columns["delta"], number, columns["row"]])[:, order]
         is_new = np.ones(len(hits), dtype=bool)
@@ -232,6 +233,7 @@ class SplitSearch:
         src, dst = wanted.src[known], wanted.dst[known]
         num_dst = len(self._dst_offsets) - 1
         numbers = bucket_numbers(src, dst, self._src_offsets, self._dst_offsets)
+        # Edges that an earlier delta removed are still in the files: they are no hits.
         gone = {k: v[self._gone["delta"] == 0] for k, v in self._gone.items()}
         gone_numbers = bucket_numbers(
             gone["src"], gone["dst"], self._src_offsets, self._dst_offsets
@@ -289,6 +291,7 @@ def _matches(
     kernels.first_places(low, high, edges.dst, dst, True, end)
     many = end - begin
     hit = np.repeat(np.arange(len(which)), many)
+    # 0, 1, 2 ... within the run of each pair, all runs at once.
     copy = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
     row = begin[hit] + copy
     keep = ~np.isin(row, removed)

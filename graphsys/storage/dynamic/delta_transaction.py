@@ -44,6 +44,7 @@ class DeltaTransaction(Transaction):
         try:
             with disk_errors(self.path):
                 self._lock = WriterLock(self.path)
+            # Read again under the lock: another append may have committed since.
             self.manifest = Manifest.read(self.path)
             self.generation = self.manifest.generation
             self.number = len(self.manifest.deltas) + 1
@@ -65,6 +66,8 @@ class DeltaTransaction(Transaction):
             StorageFullError: the manifest cannot be written; the graph stays as it was.
         """
         with disk_errors(self.path):
+            # The first delta of a generation makes these folders: their entries need a
+            # flush too.
             sync_folder(self.folder.parent)
             sync_folder(self.folder.parent.parent)
         super().commit(manifest)

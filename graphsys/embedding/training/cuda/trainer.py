@@ -118,6 +118,8 @@ class DeviceTrainer:
         )
         device = self.transfers.device
         batch_losses = torch.zeros(len(losses), dtype=torch.float64, device=device)
+        # Losses and flags stay on the device until the end: reading one would wait for its
+        # batch.
         flags = torch.zeros(len(losses), dtype=torch.int32, device=device)
         stream = self._batch_stream
         with ThreadPoolExecutor(1) as ahead:  # lays out a batch while another is enqueued

@@ -59,6 +59,7 @@ def split_components(
         is_one_known = False
         for place in range(starts[group], starts[group + 1]):
             first = terminals[place]
+            # Another end's search has been here.
             if component[first] != own or mark[first] != 0:
                 continue
             queue[0], mark[first] = first, _HERE
@@ -75,6 +76,8 @@ def split_components(
                     tail, meets = _visit(
                         in_begins, in_ends, in_indices, node, component, mark, queue, tail
                     )
+            # It met the known part, or was the first and ran out of budget: that one keeps
+            # the number.
             if meets or head < tail:
                 is_one_known = True
                 for k in range(tail):

@@ -42,10 +42,12 @@ def lower_cores(
         node = stack.pop()
         is_waiting[node] = False
         old = core[node]
+        # Only the counts up to the old number: larger ones cannot change it.
         with_at_least[: old + 1] = 0
         for entry in range(np.int64(indptr[node]), ends[node]):
             with_at_least[min(core[np.int64(indices[entry])], old)] += 1
         new, total = old, with_at_least[old]
+        # From the old bound down, to the largest h that h neighbors support.
         while total < new:
             new -= 1
             total += with_at_least[new]
@@ -54,6 +56,7 @@ def lower_cores(
         core[node] = new
         for entry in range(np.int64(indptr[node]), ends[node]):
             neighbor = np.int64(indices[entry])
+            # Only these counted on this node's old number.
             if new < core[neighbor] <= old and not is_waiting[neighbor]:
                 is_waiting[neighbor] = True
                 stack.append(neighbor)
@@ -96,6 +99,8 @@ def raise_cores(
     visited = 0
     for k in range(num_pairs):
         add_pair(k, src[k], dst[k], head, following, other)
+        # The end of the larger number keeps it: one neighbor more of a lower one is no
+        # support.
         first = src[k] if core[src[k]] <= core[dst[k]] else dst[k]
         low = core[first]
         found[0], state[first], num_found, at = first, _CANDIDATE, 1, 0

@@ -42,6 +42,7 @@ def unit_backward(
     i = tl.program_id(0) * RUN + tl.arange(0, RUN)
     inside = i < num_positions
     at = tl.program_id(1) * num_positions.to(tl.int64) + i
+    # The part of a gradient along a unit row changes its length alone, and is taken out.
     along = tl.zeros((RUN,), tl.float32)
     for begin in range(0, DIM, BLOCK_D):
         d = begin + tl.arange(0, BLOCK_D)
@@ -116,6 +117,7 @@ def operate_backward(
     if not RECIPROCAL:
         is_operated = is_operated & (side == 1)
     g = tl.zeros((RUN, BLOCK_D), tl.float32)
+    # With two operators a row is a candidate as it is, and a query behind its operator.
     if RECIPROCAL or not is_operated:
         g += tl.load(gradients + place[:, None] * DIM + d[None, :], edge, 0.0)
     if is_operated:

@@ -220,6 +220,7 @@ def score_queries(
         total += own_factor[:, None] * own_row
         factors += own_factor
         summed += 1.0
+    # Without in-batch negatives the blocks that hold positives only are skipped.
     first = 0 if USE_BATCH else size // BLOCK_C * BLOCK_C
     for c_begin in range(first, pool, BLOCK_C):
         c = c_begin + tl.arange(0, BLOCK_C)
@@ -249,6 +250,8 @@ def score_queries(
         used = allowed[None, :] & (node[None, :] != own_node[:, None])
         if LOSS == SOFTMAX:
             score = tl.where(used, score, float("-inf"))
+            # The running sums are of exponentials less the maximum so far: a higher one
+            # shrinks them.
             higher = tl.maximum(highest, tl.max(score, axis=1))
             shrink = tl.exp(highest - higher)
             part = tl.exp(score - higher[:, None])
@@ -297,6 +300,8 @@ def score_queries(
         row = tl.load(q_rows + q[:, None] * DIM + d[None, :], edge, 0.0).to(tl.float32)
         total -= factors[:, None] * row
     tl.store(gradients + (query_base + q[:, None]) * DIM + d[None, :], total, edge)
+    # Programs of one query differ in their columns alone: one of them writes what all
+    # found.
     if tl.program_id(2) == 0:
         stat = side * num_positions.to(tl.int64) + begin + q
         tl.store(normalizer + stat, kept, is_query)

@@ -82,6 +82,7 @@ def update_rows(
         g += tl.sum(part, axis=0)
     square = tl.sum(g * g, axis=0) / DIM
     is_finite = square < float("inf")
+    # Every such program writes the same 1: no atomic is needed.
     if not is_finite:
         tl.store(flags + batch, 1)
     if is_finite & (square > 0):
@@ -93,6 +94,7 @@ def update_rows(
         if ROUND:
             bits = new.to(tl.uint32, bitcast=True)
             draw = tl.randint(seed, slot * BLOCK_D + d).to(tl.uint32, bitcast=True)
+            # The random 16 bits carry with the probability of the bits that are cut off.
             bits = ((bits + (draw & 0xFFFF)) >> 16) << 16
             new = bits.to(tl.float32, bitcast=True)
         tl.store(target, new.to(table.dtype.element_ty), is_dim)

@@ -92,6 +92,7 @@ def list_cliques(
             clique[depth + 1], size = indices[begin + chosen], depth + 2
             num_within, num_seen = _join(rows, words, chosen, within, seen, depth)
             end = _keep_neighbors(rows, words, chosen, outside, ends[depth])
+            # Nothing may join, nor could anything have: the clique is maximal.
             if num_within + num_seen + end == 0 and size >= fewest:
                 members, sizes = _added(members, sizes, found, clique, size, is_kept)
             elif num_within > 0 and size + num_within >= fewest:
@@ -122,6 +123,7 @@ def _fill_rows(
     """
     begin, near = indptr[v], np.int64(smaller[v])
     for k in range(near):
+        # Plus one, so that 0 says that it is no smaller neighbor.
         place[indices[begin + k]] = k + 1
     for word in range(near * words):
         rows[word] = np.uint64(0)
@@ -131,6 +133,7 @@ def _fill_rows(
             other = np.int64(place[indices[f]])
             if other:
                 set_bit(rows[k * words : (k + 1) * words], other - 1)
+                # Rows list smaller neighbors only, so that the other direction is set here.
                 set_bit(rows[(other - 1) * words : other * words], k)
     filled = near
     for e in range(begin + near, indptr[v + 1]):
@@ -143,6 +146,7 @@ def _fill_rows(
             if other:
                 set_bit(row, other - 1)
                 is_beside = True
+        # Else the next one writes over the row.
         if is_beside:
             filled += 1
     return filled - near
@@ -161,6 +165,8 @@ def _choose(
     """Write what must be tried: what may join, but for the neighbors of a pivot."""
     best, pivot = np.int64(-1), np.int64(0)
     for word in range(words):
+        # Tomita's pivot: of all in P and X the one with most neighbors in P, which are not
+        # tried.
         left = within[word] | seen[word]
         while left:
             node = (np.int64(word) << 6) + lowest_bit(left)

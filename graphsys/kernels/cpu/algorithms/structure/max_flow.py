@@ -55,6 +55,7 @@ def find_flow_levels(
         level[node] = -1
     level[source], queue[0] = 0, source
     first, last = 0, 1
+    # Levels beyond the target's are of no use: shortest paths end there.
     while first < last and level[target] < 0:
         near = queue[first]
         first += 1
@@ -91,6 +92,7 @@ def push_along_levels(
     """
     total, depth, node = 0.0, 0, source
     for one in range(len(place)):
+        # An arc that fails once fails until levels change, so each is tried once a phase.
         place[one] = arcs.begins[one]
     while True:
         if node == target:
@@ -98,6 +100,8 @@ def push_along_levels(
             for k in range(depth):
                 least = min(least, arcs.room[path[k]])
             total += least
+            # The search goes on from the first full arc: what lies before it still has
+            # room.
             full = depth
             for k in range(depth - 1, -1, -1):
                 arc = path[k]
