@@ -354,6 +354,8 @@ class _Passes:
         change = np.empty(num, dtype=np.float64)
         state = np.full(num, moves.READY, dtype=np.uint8)
         for k in range(_REFINEMENTS):
+            # Another seed, other sub-rounds: two nodes that could not join each other now
+            # may.
             own = np.uint64((int(seed) + k) % 2**64)
             bounds = self._subrounds(level, state, own, order)
             self._together(

@@ -44,10 +44,13 @@ class ModeWriter(PhaseParts):
         kernel.add(3, "scratch[start + i] = in_0[indices[begin + i]]")
         kernel.add(2, "if both:", "    count += more")
         kernel.add(2, "if count == 0:", *indented(self.skip_lines(kernel)))
+        # Sorted messages make runs: the longest is found without a table, which no lane has
+        # room for.
         sort = "sort_alone" if mapping == "thread" else "sort_together"
         kernel.add(2, f"{sort}(scratch, start, count)")
         kernel.add(2, "tally = np.int64(0)", f"a_0 = {cast_text(dtype)}(0)")
         kernel.add(2, f"for i in range(start + {first}, start + count, {step}):")
+        # A run is counted where it begins, by one lane.
         test = "(i == start or scratch[i] != scratch[i - 1])"
         if self.drops or self.phase.is_masked:
             test += f" and scratch[i] != {self.identity(0)}"

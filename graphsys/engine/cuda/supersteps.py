@@ -81,6 +81,7 @@ class DeviceSupersteps:
 
     def run(self, phase: PhasePlan, frontier: Frontier) -> StepResult:
         """Run one superstep of a phase, or return the next of those run ahead."""
+        # Steps that were run ahead are good only if the caller goes on from their frontier.
         if self._ready and frontier is self._following:
             return self._next_step()
         self.settle()
@@ -134,6 +135,7 @@ class DeviceSupersteps:
         dense = phase.spec.schedule == "all" or phase.kind == "mode" or senders.everyone
         if dense or senders.edges * PULL_SHARE > num_messages(self.topology, phase):
             return "pull"
+        # Rows that are streamed are read as a whole: there is nothing to be won by pushing.
         both_ways = {"in": "out", "out": "in"}
         pulled = pull_directions(self.topology, phase)
         directions = [*pulled, *(both_ways[direction] for direction in pulled)]
@@ -167,6 +169,7 @@ class DeviceSupersteps:
             needs_totals = program.until is not None
             fixed = spec.max_supersteps is not None and not needs_totals
             return max(limit, 1) if fixed and mode == "pull" else 1
+        # Totals are needed after each: only a push without them can run on unseen.
         if mode != "push" or phase.functions["aggregate"]:
             return 1
         if senders.edges >= FUSED_EDGES:

@@ -67,6 +67,7 @@ class SumWithSelf(Function):
         if ctx.is_mean:
             grad = _divided(grad, rows)
         of_x = kernels_of(rows).sum_rows(rows.transposed, None, grad)
+        # The first sources are the destinations: both gradients meet in the same rows.
         of_x[: rows.num_dst] += of_own
         return None, of_x.to(ctx.dtype), None
 

@@ -57,6 +57,7 @@ class StepMemory(MemoryWatch):
             return nullcontext()
         self._largest, self._batch = max(self._largest, float(batch.num_edges)), batch
         others = addresses_of(self._network, batch)
+        # By address: a tensor that is saved twice, or as views, is memory once.
         self._saved = saved = {}
 
         def save(tensor: torch.Tensor) -> torch.Tensor:

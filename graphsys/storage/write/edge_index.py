@@ -80,6 +80,8 @@ class IncomingIndex:
         ends = self._scratch.array(num_rows, np.int64)
         np.cumsum(counts, out=ends)
         np.subtract(ends, counts, out=cursor)
+        # By entries: a range of rows of its own for each thread, of like work, and no
+        # atomics.
         shares = np.searchsorted(ends, total * np.arange(1, num_cores()) // num_cores())
         bounds = [0, *shares.tolist(), num_rows]
         for piece in pieces:
@@ -119,6 +121,7 @@ class IncomingIndex:
 
     def _count(self, pieces: list[_Piece], num_rows: int) -> npt.NDArray[np.int64]:
         threads = num_cores()
+        # Counters of each thread's own, then added: no atomics on the rows of hubs.
         partial = [self._scratch.zeros(num_rows, np.int64) for _ in range(threads)]
         for piece in pieces:
             cuts = np.linspace(0, len(piece.row), threads + 1).astype(np.int64)
@@ -182,6 +185,7 @@ def index_batch(
     indptr = scratch.array(len(counts) + 1, np.uint32 if length < 2**32 else np.int64)
     indptr[0] = 0
     np.cumsum(counts, out=indptr[1:])
+    # Places of most graphs fit in half of the bytes.
     if "edge" in columns and (not length or int(columns["edge"].max()) < 2**32):
         edge = scratch.array(length, np.uint32)
         edge[:] = columns["edge"]

@@ -286,6 +286,7 @@ class _WeightRange:
     def add(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
         if values.dtype.kind in "iu" and len(values):
             low, high = int(values.min()), int(values.max())
+            # Beyond 2**53 float64 skips integers: these wait as they are.
             if max(-low, high) > _FLOAT64_EXACT:
                 self._has_wide = True
                 self._span(low, high, where)

@@ -68,10 +68,14 @@ class RangePlan:
         per_edge = (_SORT_BYTES + 3 * column_bytes) * _UNDER_WAY
         limit = int(np.clip(budget_bytes // per_edge, _MIN_RANGE_EDGES, _MAX_RANGE_EDGES))
         total = int(degrees.sum(dtype=np.int64))
+        # Codes of ranges have 16 bits, and files of them are open at once: no more than so
+        # many.
         limit = max(limit, total // (_MAX_RANGES // 2))
         bounds, parts = [0], []
         for part, (begin, end) in enumerate(pairwise(offsets.tolist())):
             by_edges = begin + _cuts_by_edges(degrees[begin:end], limit)
+            # Keys hold the row relative to its range: so many rows fit beside neighbor and
+            # relation.
             by_rows = np.arange(begin + max_rows, end, max_rows)
             cuts = np.union1d(by_edges, by_rows)
             cuts = cuts[(cuts > begin) & (cuts < end)]
@@ -287,6 +291,8 @@ class RowSorter:
         columns = self._segments.read(r, allocate)
         keys = columns.pop("key")
         if columns:
+            # Equal edges keep the order of the source, and with it which one's columns come
+            # first.
             order = stable_argsort(keys, allocate)
             ordered = allocate(len(keys), keys.dtype)
             keys = np.take(keys, order, out=ordered, mode="clip")  # raise: copies first

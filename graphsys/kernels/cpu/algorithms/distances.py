@@ -51,6 +51,7 @@ def sum_distances(
     """
     seen, waiting = found_by[thread], queue[thread]
     for place in claimed_range(0, len(sources), 1, counter):
+        # The number of the search is the mark: nothing is cleared between two searches.
         seen[sources[place]] = place
         waiting[0] = sources[place]
         begin, end, level = 0, 1, 0

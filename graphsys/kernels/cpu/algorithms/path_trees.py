@@ -82,6 +82,7 @@ def mark_paths(
         is_marked: False; receives which nodes are met ``[N]``.
     """
     for node in ends:
+        # From a marked node on the way is marked already: all paths together cost O(N).
         while node >= 0 and not is_marked[node]:
             is_marked[node] = True
             node = np.int64(before[node])

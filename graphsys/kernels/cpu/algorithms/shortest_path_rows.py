@@ -59,6 +59,7 @@ def find_light(
     for k in range(end - begin):
         e = np.uint64(begin) + np.uint64(k)
         weight = np.float64(weights[e + np.uint64(shift)])
+        # Always written; the place moves on only if the weight is in range.
         bins.light[place] = e
         place += np.uint64((weight >= lightest) & (weight < heaviest))
     for k in range(np.int64(place - first)):
@@ -134,6 +135,8 @@ def note_row(
     shift = weight_shift(rows, node)
     num_light = np.int64(0)
     while begin < end:
+        # Relaxed while there is room for a half: short rows go together, long ones in
+        # parts.
         if filled > ROOM // 2:
             relax_light(
                 thread, filled, rows, nodes.distance, nodes.settled, bins, scale, status

@@ -126,6 +126,7 @@ def _linear_backward(p: Floats, x: Floats, dy: Floats, dx: Floats, dp: Floats) -
     size = x.shape[1]
     square = size * size
     np.dot(dy, p[:square].reshape((size, size)), dx)
+    # One product for the group: summing row by row would read the matrix once a row.
     outer = np.dot(dy.T, x).reshape(square)
     for k in range(square):
         dp[k] += outer[k]

@@ -66,8 +66,10 @@ def _emit_tile(builder: Any, rows: int, vectors: int, args: Any) -> None:
     multiply_add = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fma.v{LANES}f32"
     )
+    # The last vector may overlap the one before, where columns do not come out even.
     offsets = [ir.Constant(a.type, 4 * v * LANES) for v in range(vectors - 1)] + [last]
     cells = [(r, v) for r in range(rows) for v in range(vectors)]
+    # LLVM turns these into registers: a tile has no more cells than the machine has.
     sums = {cell: cgutils.alloca_once(builder, _VECTOR) for cell in cells}
     for cell in cells:
         builder.store(_ZERO, sums[cell])
@@ -186,6 +188,8 @@ def _multiply_at(
             i = 0
             while i < num_rows:
                 left = num_rows - i
+                # Three sizes of tiles are compiled; what a full one leaves is done by two
+                # rows or one.
                 rows = _ROWS if left >= _ROWS else min(left, 2)
                 _tile(
                     rows,

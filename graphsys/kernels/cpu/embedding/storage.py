@@ -297,6 +297,7 @@ def _store_bytes(
     code = _scale_code(np.float32(np.uint32(largest).view(np.float32)))
     table[v, size] = np.int8(np.uint8(code))
     table[v, size + 1] = np.int8(np.uint8(code >> np.uint32(8)))
+    # The scale says it all: any number times it is no number, when the row is read.
     if code == _NOT_FINITE:
         for k in range(size):
             table[v, k] = np.int8(1)

@@ -57,6 +57,7 @@ def _add1_scaled(target: Any, a: Any, wa: Any) -> None:
 @lean_inline_jit
 def _ask(indices: Any, k: Any, count: Any, base: Any, row_bytes: Any, ahead: Any) -> None:
     """Ask for the rows of entries some way ahead, whosever they are."""
+    # The caller gives no address where all rows fit a cache.
     if base == np.uint64(0):
         return
     for place in range(k + ahead, min(k + ahead + count, len(indices))):
@@ -231,6 +232,7 @@ def max_messages(
         for k in range(begin, end):
             source = indices[k]
             for f in range(x.shape[1]):
+                # Greater alone: of equals the first wins, whoever sums.
                 if winner[row, f] < 0 or x[source, f] > out[row, f]:
                     out[row, f] = x[source, f]
                     winner[row, f] = source
@@ -299,6 +301,8 @@ def transpose_block(
         entry: Receives where each entry was ``[E]``.
     """
     for k in range(len(indices)):
+        # A counting sort: it is linear, and rows rise within each source as they are met in
+        # order.
         starts[indices[k] + 1] += 1
     for s in range(len(starts) - 1):
         starts[s + 1] += starts[s]
@@ -308,6 +312,7 @@ def transpose_block(
             rows[place] = row
             entry[place] = k
             starts[indices[k]] = place + 1
+    # Filling moved each start to the next one's: one place back, they are offsets again.
     for s in range(len(starts) - 1, 0, -1):
         starts[s] = starts[s - 1]
     starts[0] = 0

@@ -32,6 +32,7 @@ def softmax_rows(
     for row in claimed_range(0, num_rows, _ROWS, counter):
         begin, end = indptr[row], indptr[row + 1]
         for h in range(scores.shape[1] if end > begin else 0):
+            # The largest is subtracted, so that no exponential overflows.
             highest = scores[begin, h]
             for k in range(begin + 1, end):
                 highest = max(highest, scores[k, h])
@@ -189,5 +190,7 @@ def attend_ends_gradient(
                     value = x[indices[k], h, f] + y[row, h, f]
                     factor = g if value > 0 else g * slope
                     out[row, h, f] += factor * attention[h, f]
+                    # A line for each thread: added up by the caller, no thread writes to
+                    # another's.
                     if len(of_attention):
                         of_attention[thread, h, f] += factor * value

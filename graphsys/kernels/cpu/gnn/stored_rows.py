@@ -43,6 +43,7 @@ def _address_of(addresses: Any, bits: Any, place: Any, place_bytes: Any) -> Any:
 @lean_inline_jit
 def _draw_row(key: Any, row: Any, scale: Any, out: Any, k: Any) -> None:
     """Write normal values, two from two draws (Box and Muller, 1958)."""
+    # By the row's number: it has the same first values whenever it is met.
     own = mix64(key ^ np.uint64(row))
     for f in range(0, out.shape[1], 2):
         length = scale * math.sqrt(-2.0 * math.log(fraction(own, f)))

@@ -116,6 +116,8 @@ def _count_within(num: Any, size: Any, rows: Any, both: Any, found: Any) -> None
             while left:
                 j = (np.int64(word) << 6) + lowest_bit(left)
                 left &= left - np.uint64(1)
+                # What both have before j: each triangle is counted at its two larger
+                # positions.
                 used = (j + 63) >> 6
                 for k in range(used):
                     shared = rows[i, k] & rows[j, k]

@@ -73,9 +73,12 @@ def count_small(
             while np.int64(indices[place]) < v:
                 triangles += np.int64(mark[indices[place]])
                 place += 1
+            # Behind v itself, which stands in the row: it is the first entry that is not
+            # smaller.
             for f in range(place + 1, stop):
                 w = indices[f]
                 triangles += np.int64(mark[w])
+                # The wedges so far to the same end: each closes a 4-cycle with this one.
                 squares += np.int64(count[w])
                 count[w] += 1
             own = end - begin
@@ -178,6 +181,8 @@ def number_edges(
         for e in range(place_of(indices, indptr[v], indptr[v + 1], v), indptr[v + 1]):
             x = indices[e]
             pairs[e] = number
+            # Nodes come in order, so that the larger end's entries are met in the order of
+            # its row.
             pairs[cursor[x]] = number
             cursor[x] += 1
             number += 1
@@ -255,6 +260,7 @@ def sum_squares(
             for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
                 if np.int64(indices[f]) <= v:
                     break
+                # Less the wedge over x itself.
                 squares = np.int64(count[indices[f]]) - 1
                 wedges += squares
                 others += squares * np.int64(triangles[f])

@@ -49,6 +49,8 @@ def find_images(
     image, cursor = frames[thread, 0], frames[thread, 1]
     first = steps[0, NODE]
     for v in claimed_rows(bounds, counter):
+        # An earlier match may have marked it. A mark that another thread sets meanwhile is
+        # missed: one search more, and the same marks.
         if not allowed[first, v] or found[first, v]:
             continue
         image[0] = v

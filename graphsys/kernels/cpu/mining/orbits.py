@@ -56,6 +56,7 @@ def count_edge_squares(
             for f in range(indptr[x + 1] - 1, indptr[x] - 1, -1):
                 if np.int64(indices[f]) <= v:
                     break
+                # Less the wedge over x itself; the rest close a 4-cycle over this edge.
                 others = np.int64(count[indices[f]]) - 1
                 if others:
                     total += others
@@ -83,6 +84,8 @@ def longest_prefixes(indptr: Offsets, indices: Numbers, lengths: Offsets) -> np.
         lengths[v] = place_of(indices, begin, indptr[v + 1], v) - begin
         inner = np.int64(0)
         for i in range(lengths[v]):
+            # Neighbors before the i-th are i, those it has are known: the smaller is the
+            # bound.
             inner += min(i, lengths[indices[begin + i]])
         most = max(most, inner)
     return most
@@ -147,6 +150,8 @@ def sum_edge_triangles(
         num_edges = len(triangles)
         for i in range(num):
             for k in range(3):
+                # One atomic for an edge of v, where one for each triangle would meet at the
+                # hubs.
                 if sums[i, k]:
                     edge = np.int64(pairs[begin + i])
                     atomic_add(flat, k * num_edges + edge, sums[i, k])
@@ -226,6 +231,7 @@ def _count_cliques(
     """Count the 4-cliques of one node with its smaller neighbors at all their edges."""
     for i in range(2, num):
         for k in range(starts[i], starts[i + 1]):
+            # Plus one, so that 0 says that it is no neighbor of i.
             place[nodes[k]] = k + 1
         for k in range(starts[i], starts[i + 1]):
             j, of_pair = nodes[k], np.int64(0)

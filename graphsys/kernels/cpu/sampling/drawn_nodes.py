@@ -101,6 +101,8 @@ def draw_nodes(
         own = mix64(key ^ mix64(np.uint64(j)))
         for q in range(out.shape[1]):
             for attempt in range(_ATTEMPTS):
+                # Each draw has attempts of its own: what one repeats does not shift the
+                # others.
                 number = np.uint64(q * _ATTEMPTS + attempt)
                 word = mix64(own + number * _GOLDEN)
                 chosen = _draw(num_candidates, threshold, other, word)

@@ -73,6 +73,7 @@ def weigh_sources(
         share = 1.0 / np.float64(degree)
         for p in range(begin, begin + degree):
             source = element(table, wide, part, INDICES, p)
+            # The scratch is shared by all calls: it is left as it was found.
             if source < 0 or source >= len(slots):
                 for k in range(count):
                     slots[sources[k]] = 0

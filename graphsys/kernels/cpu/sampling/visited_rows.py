@@ -37,6 +37,7 @@ def _step(offsets: Any, table: Any, wide: Any, node: Any, word: Any) -> Any:
     part, begin, end = find_row(offsets, table, wide, node)
     if begin == end:
         return np.int64(-1)
+    # Lemire's way to a number below the degree: the upper half of a product, no division.
     high = (word >> np.uint64(32)) * np.uint64(end - begin)
     place = begin + np.int64(high >> np.uint64(32))
     return element(table, wide, part, INDICES, place)
@@ -232,6 +233,7 @@ def visit_neighborhoods(
             weights[end] = np.float32(np.float64(counts[used[k]]) / np.float64(total))
             end += 1
         for k in range(num_used):
+            # Only what was used, as the table is far longer than one seed's visits.
             slots[used[k]] = -1
         indptr[row + j - low + 1] = end
     return int(end)

@@ -57,6 +57,7 @@ def _warp_steps(
     for i in range(size):
         length = lengths[first + i]
         full, rest = length // lanes, length % lanes
+        # Insertion: 32 rows at most, often of like length.
         k = i
         while k > 0 and scratch[0, k - 1] > full:
             scratch[0, k], scratch[1, k] = scratch[0, k - 1], scratch[1, k - 1]
@@ -71,6 +72,7 @@ def _warp_steps(
         while done < size and scratch[0, done] == full:
             rest += scratch[1, done]
             done += 1
+        # One step in which rows of this many rounds use what is left of their lanes.
         active = lanes * (size - done) + rest
         steps = full
         if active > 0:
@@ -124,6 +126,8 @@ def walk_by_groups(
         steps = _warp_steps(lengths, first, size, lanes, scratch, histogram, counts)
         time = cost[0] + cost[1] * steps
         inside += 1
+        # Welford's update: the variance of one pass, without the cancellation of sums of
+        # squares.
         delta = time - mean
         mean += delta / inside
         squares += delta * (time - mean)
@@ -162,6 +166,7 @@ def walk_by_ctas(
         share = ahead / warps_per_cta
         mean = cost[0] + cost[1] * (rounds + share)
         cta_times[i] = cost[0] + cost[1] * (rounds + (1 if ahead > 0 else 0))
+        # Warps take one of two times, so that their spread is that of a Bernoulli variable.
         spread = cost[1] * math.sqrt(share * (1.0 - share))
         cta_cvs[i] = spread / mean if mean > 0.0 else 0.0
 
@@ -218,6 +223,8 @@ def dispatch_greedily(
     size = len(free_at)
     for c in range(len(cta_times)):
         slot = slots[0]
+        # The root is replaced in place and sinks: one pass, where taking and adding need
+        # two.
         end = free_at[0] + cta_times[c]
         sm = slot % num_sms
         busy[sm] += cta_times[c]

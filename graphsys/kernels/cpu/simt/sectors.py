@@ -136,6 +136,7 @@ def tally_by_groups(
             order[k] = row
         low, begin = 0, np.int64(0)
         while True:
+            # Rows that have ended are in front: each is left behind once.
             while low < size and lengths[order[low]] <= begin:
                 low += 1
             if low == size:

@@ -121,6 +121,8 @@ def run_warps(
     while True:
         p = _choose(state, now, last, policy, group)
         if p < 0:
+            # Nobody is ready: time jumps to the next load that comes, as cycles in between
+            # are alike.
             soonest = -1
             for q in range(state.shape[1]):
                 if state[TODO, q] > 0 and (soonest < 0 or state[READY, q] < soonest):
@@ -133,6 +135,7 @@ def run_warps(
         state[LEFT, p] -= 1
         if state[LEFT, p] > 0:
             continue
+        # Loads queue for the pipe; latency runs beside those of others.
         free = max(now, free) + pipe
         state[READY, p] = free + latency
         state[LEFT, p], state[ACTIVE, p] = length, 0

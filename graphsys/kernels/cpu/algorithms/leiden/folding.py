@@ -37,6 +37,7 @@ def list_members(
     for p in range(len(starts)):
         total += np.int64(starts[p])
         starts[p] = total
+    # Ends become begins as they are filled: backwards, so that nodes ascend in each part.
     for node in range(len(part) - 1, -1, -1):
         p = part[node]
         starts[p] -= 1
@@ -91,6 +92,7 @@ def fold_rows(
         inside += own_links[p]
         num_outer = num_touched - (own_links[p] > 0.0)
         own_links[p] = 0.0
+        # Which row lies where depends on the threads; what it holds does not.
         place = atomic_add(counters, 1, np.int64(num_outer))
         begins[p] = place
         ends[p] = place + num_outer

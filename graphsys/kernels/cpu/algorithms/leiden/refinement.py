@@ -208,6 +208,7 @@ def join_parts(
             name = rank_of(parts.rank, node)
             # Written for all, as the second pass reads it of nodes that may not move too.
             target[k] = name
+            # Who has joined, or was joined, stays: others count on its edges.
             if np.int64(parts.part[node]) != name or parts.is_joined[name]:
                 continue
             whole = parts.whole[parts.community[node]]

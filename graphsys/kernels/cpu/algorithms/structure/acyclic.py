@@ -79,6 +79,8 @@ def peel_leaves(
     for row in range(num_nodes):
         count = np.int64(ends[row]) - np.int64(begins[row])
         for entry in range(np.int64(begins[row]), np.int64(ends[row])):
+            # A loop stands once in its row but is two ends: its node never counts as a
+            # leaf.
             if np.int64(indices[entry]) == row:
                 count += 1
         left[row] = count
@@ -144,6 +146,7 @@ def walk_to_cycle(
             if may_skip and other == last:
                 may_skip = False  # the edge by which it came; another one may lead back
                 continue
+            # A loop is the shortest cycle that there is.
             if other == node:
                 best = node
                 break
@@ -187,6 +190,7 @@ def longest_lengths(
                 shift = np.int64(weight_begins[node]) - np.int64(begins[node])
                 far = longest[node] + np.float64(weight[entry + shift])
             known = parent[other]
+            # Only where a path was taken already: a length of 0 needs no node before.
             is_first = known >= 0 and np.int64(rank[node]) < np.int64(rank[known])
             if far > longest[other] or (far == longest[other] and is_first):
                 longest[other], parent[other] = far, node
