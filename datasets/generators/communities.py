@@ -91,6 +91,7 @@ def communities(
     stubs = np.concatenate([[0], np.cumsum(weight)])
     node_id = np.arange(num_nodes, dtype=np.int64)
     if scramble:
+        # Else communities were runs of ids, which any partitioner by range would find.
         node_id = np.argsort(Draws(f"{name}:id").words(num_nodes), kind="stable")
     split, draws = Draws(f"{name}:split"), Draws(f"{name}:edge")
 

@@ -222,6 +222,7 @@ def cut_bucket(
     rng.shuffle(order)
     size, asked = config.chunk_size, np.empty(0, dtype=np.uint8)
     group, num_groups = relation, len(relations.codes)
+    # Only two kinds must not meet in a chunk: all nodes as negatives, and drawn ones.
     if not config.is_cut_by_relation:
         has_both = distinct(relations.all_negatives).size > 1
         num_groups = 2 if has_both else 1
@@ -245,6 +246,7 @@ def cut_bucket(
         chunks = np.stack([begins, np.minimum(begins + size, len(order))], axis=1)
     else:
         order, chunks, _ = _cut_by_group(order, group[order], num_groups, size, rng)
+    # Batches are whole chunks, whose negatives are shared.
     stride = max(1, config.batch_size // size)
     batches = np.append(np.arange(0, len(chunks), stride), len(chunks)).astype(np.int64)
     return Edges(

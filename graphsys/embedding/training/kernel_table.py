@@ -50,6 +50,7 @@ def compiled_objective(
 
     call_loss = calls.call_custom_losses if loss.is_custom else calls.call_losses
     score, score_gradient = comparator.addresses
+    # A kernel that is not used is not compiled: 0 stands for it.
     return objective_of(config)._replace(
         calls=KernelAddresses(
             losses=address(

@@ -120,6 +120,7 @@ class _Decimation:
         is_satisfied = np.zeros(formula.num_clauses, dtype=bool)
         num_left = np.diff(formula.clauses).astype(np.int32)
         queue = np.empty(formula.num_variables, dtype=np.int32)
+        # Clauses of one literal leave no choice, before any survey.
         alone = formula.literals[formula.clauses[:-1][num_left == 1]]
         chosen = distinct(alone)[: formula.num_variables]
         while True:
@@ -138,14 +139,21 @@ class _Decimation:
                 break
             rest, variables = formula.without(is_satisfied, is_true)
             bias = self._biases(rest, tolerance)
+            # The surveys say nothing more: what is left is easy for a local search, or
+            # hopeless.
             if bias is None or np.abs(bias).max() < _UNBIASED:
                 break
             count = max(int(fraction * len(bias)), 1)
+            # Stable, so that ties go by variable and a rerun decides alike.
             most = np.argsort(-np.abs(bias), kind="stable")[:count]
             chosen = (2 * variables[most] + (bias[most] < 0)).astype(np.int32)
         guess = draws.integers(0, 2, len(is_true), dtype=np.int8)
+        # Drawn for all and then cut: draws of the others do not depend on who is in no
+        # clause.
         guess[~np.isin(np.arange(len(is_true)), formula.literals >> 1)] = 0  # in no clause
         found = np.where(is_true >= 0, is_true, guess)
+        # Decimation has contradicted itself: the search begins at its truths, but may
+        # change all.
         if failed >= 0:
             rest, variables = formula, np.arange(len(is_true))
         else:

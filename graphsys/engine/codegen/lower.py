@@ -113,6 +113,7 @@ def lower(
         reducer=Reducer(name, values, where),
     )
     body = rewriter.body(tree)
+    # Sorted, so that one program gives one text, which the cache of kernels is keyed by.
     inputs = tuple(sorted(rewriter.inputs))
     lowered = Lowered(
         name=name,

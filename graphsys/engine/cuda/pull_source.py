@@ -114,6 +114,7 @@ class PullWriter(PhaseParts):
             "    if e < end:",
             *indented([*self.seen(), "u = indices[e]"], 2),
         ]
+        # The first in the order of the row, not of time: the lowest lane that hits wins.
         hit = f"not ({self.is_nothing('m')})" if self.drops else "True"
         inner = [*self.fetch_lines(kernel), "a_0 = m_0", f"hit = {hit}"]
         lines += indented([f"if {self.sends_test(kernel)}:", *indented(inner)], 2)

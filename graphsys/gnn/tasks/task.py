@@ -398,6 +398,7 @@ def class_metrics(
         ),
         "loss": loss,
     }
+    # An area needs both classes.
     if num_classes == 2 and 0 < int(target.sum()) < len(target):
         second = torch.softmax(scores, dim=1)[:, 1]
         found["roc_auc"] = classification.binary_auroc(second, target)

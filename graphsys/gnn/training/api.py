@@ -222,6 +222,7 @@ def build_context(
         ConfigError: Settings that do not fit the graph.
         InvalidGraphError: Labels are missing, or features are not finite.
     """
+    # Before the task, whose decoder draws its first weights: they depend on the seed alone.
     torch.manual_seed(int(draw_key(config.seed, "decoder")) >> 1)
     task = make_task(graph, config, learned)
     if config.learned_rows == "disk" and task.process_group.world_size > 1:

@@ -127,6 +127,7 @@ def _next(context: Any, builder: Any, signature: Any, args: Any, result: Any) ->
     kind = signature.args[0]
     claims = cgutils.create_struct_proxy(kind)(context, builder, args[0])
     in_hand = builder.load(claims.following)
+    # The common way is a comparison and an addition, as of a plain loop.
     has_more = builder.icmp_signed("<", in_hand, builder.load(claims.end))
     before = builder.basic_block
     claim = builder.append_basic_block("claim")
@@ -137,6 +138,7 @@ def _next(context: Any, builder: Any, signature: Any, args: Any, result: Any) ->
     builder.position_at_end(claim)
     is_range = kind.kind == "range"
     step = claims.block if is_range else _WORD(1)
+    # Threads that come too late count on beyond the end, which nobody minds.
     chunk = builder.atomic_rmw("add", claims.counter, step, "seq_cst")
     if is_range:
         chunk = builder.add(chunk, claims.first)
@@ -146,6 +148,7 @@ def _next(context: Any, builder: Any, signature: Any, args: Any, result: Any) ->
     builder.position_at_end(found)
     begin, end = _chunk(builder, claims, chunk, kind.kind)
     builder.store(end, claims.end)
+    # A chunk may be empty: then the next one is claimed.
     builder.cbranch(builder.icmp_signed("<", begin, end), following, claim)
     fetched = builder.basic_block
 

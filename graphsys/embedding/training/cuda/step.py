@@ -257,6 +257,7 @@ class BatchStep:
 
         tables, own, shapes = self.tables, self.operators, self.shapes
         num_positions, n3 = int(counts[NUM_POSITIONS]), float(self.settings.regularizer)
+        # Rows were divided by their lengths when they were staged: that comes back first.
         if self.settings.objective.comparator == scores.COS:
             grid = (_blocks(num_positions, shapes.run), self.num_tensors)
             self._launch(
@@ -271,6 +272,7 @@ class BatchStep:
                 BLOCK_D=shapes.columns,
                 num_warps=4,
             )
+        # By runs, as a program has one operator for all of its positions.
         per_run = (int(counts[NUM_RUNS]), 2, _blocks(self.dim, shapes.columns))
         self._launch(
             backward.operate_backward,

@@ -40,6 +40,7 @@ def _sum(
 ) -> torch.Tensor:
     from graphsys.kernels.cuda.gnn import sums
 
+    # None means something: values in order. So the default is an object of its own.
     indices = entries.indices if indices is _OWN else indices
     x = x.contiguous()
     out = room((entries.num_rows, *x.shape[1:]), x)

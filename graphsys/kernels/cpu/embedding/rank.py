@@ -130,6 +130,7 @@ def count_better(
             the positive itself counts nowhere.
     """
     size, num_candidates = queries.shape[1], candidates.shape[0]
+    # One product for the block, whose shape decides how it rounds: hence the slack below.
     np.dot(queries, candidates.T, scores)
     shift = np.zeros_like(biases) if form == BIASED_DISTANCE else biases
     for i in range(queries.shape[0]):

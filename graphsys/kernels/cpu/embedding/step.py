@@ -296,6 +296,8 @@ def _rank_both_ways(
             dst_g,
         )
         return float(total)
+    # Gradients of queries are held apart: ranking writes over those of all candidates,
+    # among which the queries are.
     query_g, back_g = chunk.query_g[:n], chunk.back_g[:n]
     total = call_rank(
         calls.rank,

@@ -93,6 +93,8 @@ def _fill_rows(
     edges = np.int64(0)
     for i in range(num):
         row = np.int64(indices[begin + i])
+        # Rows are triangular: bits of smaller positions alone are set, looked at and
+        # cleared.
         for word in range((i + 63) >> 6):
             rows[i, word] = np.uint64(0)
         for f in range(indptr[row], indptr[row + 1]):

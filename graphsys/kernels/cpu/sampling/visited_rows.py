@@ -223,6 +223,7 @@ def visit_neighborhoods(
             counts,
             used,
         )
+        # Those to skip are sorted too: which they are is known only beside the others.
         size = min(num_used, skip + num_neighbors)
         _sort_best(counts, slots, used, num_used, size)
         total = 0

@@ -79,6 +79,8 @@ def sum_runs(
     inside = i < tl.load(run_length + run)
     d = tl.program_id(2) * BLOCK_D + tl.arange(0, BLOCK_D)
     edge = inside[:, None] & (d < DIM)[None, :]
+    # With two operators each side's rows are the queries; the one operator acts on
+    # destinations.
     table = src_table
     own = parameters
     if RECIPROCAL:
@@ -105,6 +107,7 @@ def sum_runs(
     if code == COMPLEX:
         x = tl.load(table + row, edge, 0.0).to(tl.float32)
         x_other = tl.load(table + row + step[None, :], edge, 0.0).to(tl.float32)
+        # A complex product mixes both parts, which lie half a row apart.
         g_other = tl.load(gradients + at + step[None, :], edge, 0.0)
         summed = tl.where(
             is_high[None, :], g * x_other - g_other * x, g * x + g_other * x_other
@@ -227,6 +230,7 @@ def update_linear(
     e = tl.program_id(2) // blocks * BLOCK_D + tl.arange(0, BLOCK_D)
     d = tl.program_id(2) % blocks * BLOCK_D + tl.arange(0, BLOCK_D)
     i = tl.arange(0, RUN)
+    # As in `sum_runs`: which rows the operator of this side acts on.
     table = src_table
     own = parameters
     own_state = state

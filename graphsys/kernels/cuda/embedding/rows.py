@@ -147,6 +147,7 @@ def stage_rows(
             own = back_parameters
     d = tl.program_id(2) * BLOCK_D + tl.arange(0, BLOCK_D)
     edge = inside[:, None] & (d < DIM)[None, :]
+    # Queries alone get a loss, but all positions are summed: the others must be zero.
     if tl.program_id(2) == 0:
         tl.store(losses + place, tl.zeros((RUN,), tl.float32), inside)
     is_operated = relation >= 0
@@ -173,6 +174,8 @@ def stage_rows(
             BLOCK_K,
         )
         if RECIPROCAL:
+            # The operated rows are queries and lie behind the plain ones, which stay
+            # candidates.
             target += 2 * num_positions.to(tl.int64) * DIM
         tl.store(target, y, edge)
 

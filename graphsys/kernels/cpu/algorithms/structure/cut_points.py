@@ -39,6 +39,7 @@ class BlockState(NamedTuple):
     is_bridge: npt.NDArray[np.bool_]
 
 
+# long: one search over shared state
 @lean_jit
 def find_blocks(
     begins: npt.NDArray[Any],
@@ -110,15 +111,18 @@ def find_blocks(
             if top == 0:
                 continue
             low[above] = min(low[above], low[node])
+            # What hangs below has a way past the node above: no block ends here.
             if low[node] < number[above]:
                 continue
             state.is_bridge[blocks] = low[node] > number[above]
+            # All that wait above the node were found below it, and are in no block yet.
             member = np.int64(-1)
             while member != node:
                 num_waiting -= 1
                 member = np.int64(state.waiting[num_waiting])
                 state.members[num_members] = member
                 num_members += 1
+            # The node above is in this block and stays waiting: it may be in others too.
             state.members[num_members], num_members = above, num_members + 1
             blocks += 1
             state.bounds[blocks] = num_members
