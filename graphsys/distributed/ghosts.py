@@ -82,12 +82,15 @@ class Ghosts:
         sent = self._last.setdefault(name, [None] * len(self._told))
         before = sent[place]
         sent[place] = now
+        # The first time the other side has nothing.
         if before is None:
             return _NOWHERE, now
+        # By bits: NaN stays NaN without being sent, and 0.0 that became -0.0 is.
         differs = _raw(before) != _raw(now)
         if now.ndim > 1:
             differs = differs.any(axis=1)
         changed = np.flatnonzero(differs).astype(np.uint32)
+        # With so many changes the places cost more than the values that are the same.
         if len(changed) * (4 + now[:1].nbytes) >= now.nbytes:
             return _NOWHERE, now
         return changed, now[changed]
@@ -98,6 +101,8 @@ class Ghosts:
         shapes = [(len(read), *like.shape[1:]) for read in self._read]
         kept = self._values.setdefault(name, [np.zeros(s, like.dtype) for s in shapes])
         places, values = part
+        # No places with values mean all; no places without values mean that nothing
+        # changed.
         if len(places) or not len(values):
             kept[place][places] = values
         else:
@@ -128,6 +133,7 @@ def has_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> npt.NDArray[np.bool
 def clear_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> None:
     """Take nodes out of a set of bits."""
     keep = ~(np.uint64(1) << (nodes & 63).astype(np.uint64))
+    # Nodes share words: plain indexing would keep the last of each word alone.
     np.bitwise_and.at(words, nodes >> 6, keep)
 
 
@@ -141,6 +147,7 @@ def neighbors_of_others(
         spans: Own nodes.
         num_nodes: Nodes of the graph.
     """
+    # Marks instead of sorting: neighbors are many more than nodes.
     marked = np.zeros(num_nodes, dtype=bool)
     step = 1 << 22
     for neighbors, base in indices:

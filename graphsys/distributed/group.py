@@ -142,6 +142,7 @@ class WorkerGroup:
         while waiting:
             ready, waiting = ray.wait(waiting, WATCH_S)
             failed = [err for err in map(_failure, ready) if err is not None]
+            # Who failed first may only have lost the one that has the reason.
             if failed and last_words_s:
                 ready, _ = ray.wait(waiting, last_words_s, count=self.size)
                 failed += [err for err in map(_failure, ready) if err is not None]
@@ -167,6 +168,8 @@ class WorkerGroup:
         """
         asked: deque[list[Any]] = deque()
         for question in questions:
+            # One question waits at each worker while it answers another: none stands idle
+            # meanwhile.
             if len(asked) == _AHEAD:
                 yield self._answers(asked.popleft())
             asked.append([ray.call(each, method, *question) for each in self.workers])
@@ -207,6 +210,7 @@ def raise_reason(
         BaseException: The reason.
     """
     reasons = [err for err in found if not isinstance(err, symptom)]
+    # Errors that say what to do come first.
     for err in sorted(reasons, key=lambda err: not isinstance(err, GraphsysError)):
         raise err
     raise WorkerLostError(str(found[0]))

@@ -163,6 +163,7 @@ class Csr:
         for low in range(0, last, _AT_A_TIME):
             high = min(low + _AT_A_TIME, last)
             lengths = self.ends[low:high] - self.begins[low:high]
+            # A row that does not begin where the one before it ends has a gap in front.
             is_cut = begins[low + 1 : high + 1] - begins[low:high] != lengths
             found.append(np.flatnonzero(is_cut) + low + 1)
         if self.num_nodes:
@@ -215,6 +216,8 @@ def csr_from_edges(
     """
     src, dst = np.asarray(src), np.asarray(dst)
     _check_edges(src, dst, num_nodes)
+    # Sorted by the less important key first: the second sort is stable and keeps that
+    # order.
     by_dst = _stable_order(dst, num_nodes)
     order = by_dst[_stable_order(src[by_dst], num_nodes)]
     indptr = np.zeros(num_nodes + 1, dtype=offset_dtype(len(src)))

@@ -224,6 +224,8 @@ class TableFiles:
         rows_name = self._find(runs.rows_file(node_type, number, 0))
         state_name = self._find(runs.state_file(node_type, number, 0))
         with span("read", node_type=node_type, partition=number):
+            # Never trained: the first values can be drawn again at any time, and need no
+            # file.
             if rows_name is None or state_name is None:
                 return first_table(self._config, part, size)
             dtype = stored_dtype(self._config.row_dtype)
@@ -298,6 +300,8 @@ class TableFiles:
             self._replace(functools.partial(runs.relations_file, name), table)
         for name, table in self.globals.items():
             self._replace(functools.partial(runs.globals_file, name), table)
+        # Only now: files that a later store replaces before the checkpoint are never
+        # flushed.
         for name in sorted(self._volatile):
             runs.sync_file(self.path / name)
         self._volatile.clear()
@@ -327,6 +331,7 @@ class TableFiles:
     def _replace(self, name: Callable[[int], str], array: Stored) -> None:
         """Write a file and drop the one before it, unless the checkpoint needs that."""
         self._serial += 1
+        # A new name each time: the checkpoint's file stays until the next one is committed.
         old, new = self._find(name(0)), name(self._serial)
         run_folder.require_there(self.path, {}, {runs.CONFIG_NAME} & self._checksums.keys())
         self._current[new] = runs.write_array(self.path / new, array)

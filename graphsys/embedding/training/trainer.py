@@ -133,6 +133,8 @@ class EmbeddingLoop(TrainingLoop):
         by_loss = bool(config.patience) and config.monitor == HELD_OUT_LOSS
         stays = bool(config.preserve_every) and state.epoch % config.preserve_every == 0
         needs_checkpoint = evaluates or by_loss or stays
+        # What is evaluated or preserved has to be on the disk first, as resumes would find
+        # it.
         if needs_checkpoint:
             self.checkpoint()
         super().close_epoch()
@@ -275,6 +277,8 @@ class EmbeddingTrainer(EmbeddingLoop):
         self._begin_epoch(epoch)
         progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
         schedule = self.schedule.epoch(epoch)
+        # Between two stretches partitions change groups: nothing in memory is of use any
+        # more.
         turns = {units.start for units in self.schedule.stretches(state.unit)[1:]}
         for number in range(state.unit, len(schedule)):
             if number in turns:
@@ -311,6 +315,8 @@ class EmbeddingTrainer(EmbeddingLoop):
         """Write a checkpoint."""
         began = time.monotonic()
         with self.buffer.still(), span("checkpoint"):
+            # Under the buffer's lock: the thread must not replace files while they are
+            # listed.
             self.buffer.store_dirty()
             with self.buffer.overlap.preparing():
                 self.files.flush(self.state)

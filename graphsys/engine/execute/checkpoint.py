@@ -146,6 +146,8 @@ class Checkpoints:
 
     def _commit(self, content: dict[str, Any]) -> None:
         text = json.dumps(content, indent=1, sort_keys=True)
+        # The file that commits all others has nobody to list it: it carries its own
+        # checksum.
         whole = {"checksum": _hash(text.encode()), "content": content}
         self._place.commit(json.dumps(whole, indent=1, sort_keys=True), content["folder"])
         self._found = content
@@ -191,6 +193,7 @@ class Checkpoints:
         executor.at.totals.update(position.pop("totals"))
         executor.at = Position(**position, totals=executor.at.totals)
         executor.frontier = _restored(content["frontier"], frontier_array)
+        # The run may have been told of fewer supersteps than the checkpoint has done.
         limit = executor.max_supersteps
         if limit is not None and executor.at.superstep >= limit and not executor.at.is_done:
             executor.at.is_done, executor.at.converged = True, False

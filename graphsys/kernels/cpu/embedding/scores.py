@@ -158,6 +158,7 @@ def losses_and_gradients(
         The summed loss.
     """
     num_queries = scores.shape[0]
+    # A positive is scored against its own query alone.
     positives = np.empty(num_queries, np.float32)
     gradients = np.empty(num_queries, np.float32)
     for i in range(num_queries):
