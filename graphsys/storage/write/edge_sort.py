@@ -68,8 +68,7 @@ class RangePlan:
         per_edge = (_SORT_BYTES + 3 * column_bytes) * _UNDER_WAY
         limit = int(np.clip(budget_bytes // per_edge, _MIN_RANGE_EDGES, _MAX_RANGE_EDGES))
         total = int(degrees.sum(dtype=np.int64))
-        # Codes of ranges have 16 bits, and files of them are open at once: no more than so
-        # many.
+        # Ranges are looked up by 16 bits: there are never more than so many.
         limit = max(limit, total // (_MAX_RANGES // 2))
         bounds, parts = [0], []
         for part, (begin, end) in enumerate(pairwise(offsets.tolist())):

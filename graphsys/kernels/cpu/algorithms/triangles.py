@@ -248,8 +248,7 @@ def count_triangles(
             of_u = np.int64(0)
             w = np.uint64(plus[place])
             while w < np.uint64(v):  # v itself is in the row
-                # The bit itself is added: a branch on it could not be
-                # foreseen.
+                # The bit itself is added: a branch on it could not be foreseen.
                 bit = (mark[w >> np.uint64(6)] >> (w & np.uint64(63))) & np.uint64(1)
                 hit = np.int64(bit)
                 count[w] += hit

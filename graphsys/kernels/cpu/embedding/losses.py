@@ -91,8 +91,7 @@ def _softmax_rows(
     for i in range(scores.shape[0]):
         row, positive, weight = scores[i, skip:], positives[i], weights[i]
         highest = begin_row(row, bias[skip:], nodes[skip:], own[i])
-        # The largest is subtracted from all: no exponential exceeds 1, and the sum none
-        # overflows.
+        # The largest is subtracted from all: no exponential exceeds 1.
         highest = highest if highest > positive else positive
         e = fast_exp(positive - highest)
         total = exp_shifted(row, highest) + e
