@@ -47,6 +47,7 @@ class Scratch:
         if size and not self.take(size):
             return self._mapped(size).view(dtype)
         array = np.empty(length, dtype=dtype)
+        # Views keep the array, so that its memory is given back with the last of them.
         weakref.finalize(array, self.give_back, size)
         return array
 
@@ -151,6 +152,7 @@ class Spool:
     def append(self, array: npt.NDArray[Any]) -> int:
         """Keep an array, which must not change afterwards, and return its place."""
         if self._scratch.take(array.nbytes):
+            # A view would keep all of the array that it is of, which nobody counts.
             self._items.append(array if array.base is None else array.copy())
         else:
             if self._file is None:
@@ -262,6 +264,7 @@ class Segments:
             at += end - begin
             with self._lock:
                 self._unread[place] -= 1
+                # Groups are read by several threads: the last one to need a block drops it.
                 is_done = not self._unread[place]
             if is_done:
                 for spool in self._spools.values():

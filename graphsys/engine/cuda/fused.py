@@ -117,6 +117,7 @@ class FusedRuns:
         if phase.spec.schedule == "changed":
             self.enqueuer.list_senders(senders)
         if phase.spec.until is not None:
+            # Each superstep that `until` would not have wanted is run in vain.
             limit = min(limit, self._max_ahead)
             self._keep(phase, senders)
         counts = self._launch(phase, limit)
@@ -146,6 +147,7 @@ class FusedRuns:
         if pushes:
             edge_limit = _UNLIMITED
             if not self._is_forced:
+                # Beyond this many edges a pull is cheaper, which is the host's to choose.
                 sparse = num_messages(self.topology, phase) // PULL_SHARE
                 edge_limit = min(FUSED_EDGES, sparse)
             enqueuer.push_many(phase, mapping, limit, edge_limit)

@@ -119,6 +119,8 @@ class DeviceBlocks:
             csr = self.topology.csr(direction)
             budget = self.budget - self._resident_bytes()
             other: Direction = "in" if direction == "out" else "out"
+            # The other direction may be asked for later, when the buffers are there
+            # already.
             if self.topology.is_directed and self._is_streamed.get(other, True):
                 budget //= 2  # for the other direction
             self._streams[direction] = _Streamed(
@@ -204,6 +206,8 @@ class _Streamed:
             if number < last:
                 waiting = self._load(number + 1)
             slot = self._slots[number % 2]
+            # The device waits, not the host: kernels are enqueued while the copy is under
+            # way.
             slot.loaded.wait(self.memory.stream)
             yield block
             slot.used.record(self.memory.stream)
@@ -261,6 +265,7 @@ class _Slot:
         """Copy values to the device without waiting."""
         if not len(values):
             return
+        # Only from pinned memory does the device copy while the host goes on.
         pinned = self.pinned[name][: len(values)]
         np.copyto(pinned, values)
         emit_count("bytes_copied", values.nbytes, direction="to_device")

@@ -135,6 +135,8 @@ class CheckpointPlace:
         """
         if self._kept is not None and self._kept != step:
             ownership.claim(self.folder / self._kept)  # nothing will list it
+        # On the same file system, so that the rename is one step; flushed before it, or a
+        # power cut could leave a name without content.
         draft = ownership.draft_of(self.folder / NAME)
         with draft.open("x") as file:
             file.write(text)
@@ -228,6 +230,7 @@ class _ObjectPlace(CheckpointPlace):
         ownership.remove_folder(self.folder / step)
 
     def commit(self, text: str, step: str) -> None:
+        # Listed before the put: what another run begins after it is not ours to remove.
         names = {*self._copy.store.sizes(), *self._writer.begun()}
         claims = ownership.claimed_objects(names, self._copy.store.read)
         before = {*claims, self._kept} - {None}

@@ -66,6 +66,7 @@ class IntegerIds:
     def build(self) -> None:
         """Find the distinct ids and count them."""
         table_bytes = (self._max_id + 1) * 9
+        # A table by id pays while it is mostly filled, or small.
         small = max(4 * self._num_seen, 1 << 20)
         if self._max_id < small and table_bytes <= self._scratch.budget_bytes // 4:
             self._build_dense()
@@ -79,6 +80,7 @@ class IntegerIds:
             numbers: Number by code ``[N]``.
         """
         if self._is_dense:
+            # Places of ids that nobody has stay as they are: the stream has none of them.
             by_id = self._scratch.array(self._max_id + 1, numbers.dtype)
             by_id[self.known] = numbers
             for place in range(len(self._weights)):
@@ -135,6 +137,8 @@ class IntegerIds:
                 at += len(ids)
             return encoder
 
+        # How many ids there are is known only when all shards are done: until then they
+        # wait.
         known, degrees = Spool(self._scratch, "known"), Spool(self._scratch, "degrees")
         sizes = []
         for encoder in map_in_order(encode, shards):

@@ -42,6 +42,7 @@ class ShardedCodes:
             numbers: Number by code, uint32 or int64.
         """
         out = self._codes
+        # Of the same size a number takes its code's place, and no second array is needed.
         if numbers.dtype != out.dtype:
             out = self._scratch.array(len(out), numbers.dtype)
 

@@ -84,9 +84,12 @@ class IngestSteps:
         with span("scan"):
             self._scan()
         self._check_partition_names()
+        # Before the long part: a disk that would fill up in an hour is told of now.
         self._check_space(40 * self._num_edges)
         with span("number"):
             self._number()
+        # What a step has freed lies in the allocator's pools, and would count for the next
+        # one.
         release_free_memory()
         with span("group"):
             writers = self._group()
@@ -220,6 +223,8 @@ class IngestSteps:
         }
         for record in self._records:
             if isinstance(record, EdgeRecord):
+                # A numbering gives back its batches in the order in which the scan added
+                # them: nodes, sources and destinations must be asked for as they came.
                 src = next(streams[record.edge_type.src_type])
                 yield record, src, next(streams[record.edge_type.dst_type])
             else:
