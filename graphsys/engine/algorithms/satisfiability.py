@@ -119,10 +119,11 @@ class _Decimation:
         is_true = np.full(formula.num_variables, -1, dtype=np.int8)
         is_satisfied = np.zeros(formula.num_clauses, dtype=bool)
         num_left = np.diff(formula.clauses).astype(np.int32)
-        queue = np.empty(formula.num_variables, dtype=np.int32)
+        # A clause queues a literal once, when one is left; several may queue the same.
+        queue = np.empty(formula.num_variables + formula.num_clauses, dtype=np.int32)
         # Clauses of one literal leave no choice, before any survey.
         alone = formula.literals[formula.clauses[:-1][num_left == 1]]
-        chosen = distinct(alone)[: formula.num_variables]
+        chosen = distinct(alone)
         while True:
             queue[: len(chosen)] = chosen
             failed = propagate(

@@ -35,7 +35,7 @@ def propagate(
         is_true: 1 true, 0 false, -1 open, of every variable ``[V]``; changed.
         is_satisfied: Whether a literal of the clause is true ``[C]``; changed.
         num_left: Open literals of each clause that is not ``[C]``; changed.
-        queue: The literals, with room for all variables.
+        queue: The literals, with room for as many more as there are clauses.
         num_queued: How many there are.
 
     Returns:
@@ -70,9 +70,8 @@ def propagate(
                 continue
             for j in range(clauses[clause], clauses[clause + 1]):
                 if is_true[literals[j] >> 1] < 0:
-                    if num_queued < len(queue):
-                        queue[num_queued] = literals[j]
-                        num_queued += 1
+                    queue[num_queued] = literals[j]
+                    num_queued += 1
                     break
     return -1
 

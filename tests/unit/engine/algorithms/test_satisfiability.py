@@ -50,6 +50,14 @@ def formulas(draw: st.DrawFn) -> tuple[Clauses, int]:
     return draw(st.lists(clause, min_size=1, max_size=24)), num
 
 
+def test_what_many_clauses_force_leaves_room_for_what_one_forces() -> None:
+    clauses = [[1], *[[-1, 2]] * 9, [-1, 3], [-3, 4], [-4, -5, 6], [5]]
+    found = survey_propagation(topology_of(clauses, 6), flips=0, tries=1, num_threads=1)
+    assert found.result == 0
+    assert found.table["value"].to_pylist()[:6] == [1] * 6
+    assert found.supersteps == 0  # no survey was asked
+
+
 @settings(max_examples=60, deadline=None)
 @given(formula=formulas())
 def test_a_formula_is_satisfied_where_it_can_be(formula: tuple[Clauses, int]) -> None:
