@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
+from graphsys.kernels.cpu.alias_table import build_alias
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside
-from graphsys.kernels.cpu.sampling.drawn_nodes import build_alias, draw_alike, draw_nodes
+from graphsys.kernels.cpu.sampling.drawn_nodes import draw_alike, draw_nodes
 from graphsys.sampling.adjacency import PartitionedCsr
 
 Ints = npt.NDArray[np.int64]

@@ -25,6 +25,7 @@ from graphsys.embedding.training.negative_tables import (
     uniform_candidates,
 )
 from graphsys.graph.csr import Csr, read_only
+from graphsys.kernels.cpu.alias_table import build_alias
 from graphsys.kernels.cpu.embedding import negatives as kernels
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.known import Known
@@ -175,7 +176,7 @@ class Negatives:
             index = self._index(relations, part, side)
             for t, pool in enumerate(degrees):
                 weights = degree_weights(index.indptr, pool.exponent)
-                kernels.build_alias(weights, shares[t], aliases[t])
+                build_alias(weights, shares[t], aliases[t])
                 if pool.importance:
                     with np.errstate(divide="ignore"):
                         node_bias[t] = -np.log(weights / weights.sum())

@@ -3,9 +3,7 @@
 A pool of a chunk is drawn from the nodes of the resident partition, once for each side.
 Every draw is a hash of (key of the chunk, pool, draw, side), never of the worker.
 
-By degree: Walker's alias table, built in linear time as Vose does ("A linear algorithm
-for generating random numbers with a given distribution", IEEE TSE 17(9), 1991): cell
-``c`` gives node ``c`` with probability ``share[c]``, else ``alias[c]``.
+By degree: from an alias table.
 
 By relation: the nodes seen as answers of the relation in training (Krompass, Baier,
 Tresp, "Type-constrained representation learning in knowledge graphs", ISWC 2015).
@@ -94,48 +92,6 @@ class Candidates(NamedTuple):
     dst_known: Known
     temperatures: Floats
     has_hard: bool
-
-
-@jit
-def build_alias(
-    weights: npt.NDArray[np.float64],
-    share: Floats,
-    alias: npt.NDArray[np.uint32],
-) -> None:
-    """Build an alias table in linear time.
-
-    Args:
-        weights: Weight of every node, not negative, not all 0, float64 ``[N]``.
-        share: Receives the probability that a cell gives its own node, float32 ``[N]``.
-        alias: Receives the other node of every cell, uint32 ``[N]``.
-    """
-    size = weights.size
-    scaled, cells = np.empty(size, np.float64), np.empty(size, np.int64)
-    factor = size / weights.sum()
-    num_small, first_large = 0, size  # small cells from the front, large from the back
-    for c in range(size):
-        scaled[c] = weights[c] * factor
-        if scaled[c] < 1.0:
-            cells[num_small] = c
-            num_small += 1
-        else:
-            first_large -= 1
-            cells[first_large] = c
-    while num_small > 0 and first_large < size:
-        num_small -= 1
-        small, large = cells[num_small], cells[first_large]
-        share[small], alias[small] = scaled[small], large
-        scaled[large] -= 1.0 - scaled[small]
-        if scaled[large] < 1.0:
-            first_large += 1
-            # Both stacks share one array: a large cell that became small takes the place
-            # just freed.
-            cells[num_small] = large
-            num_small += 1
-    for k in range(num_small):  # what rounding left over is whole
-        share[cells[k]], alias[cells[k]] = 1.0, cells[k]
-    for k in range(first_large, size):
-        share[cells[k]], alias[cells[k]] = 1.0, cells[k]
 
 
 @inline_jit

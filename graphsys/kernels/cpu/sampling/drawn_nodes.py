@@ -1,7 +1,6 @@
 """Nodes drawn as negatives: uniformly or by weight, known neighbors left out.
 
-By weight: Walker's alias method (Vose, "A linear algorithm for generating random numbers
-with a given distribution", IEEE TSE 1991): two random reads a draw, whatever the weights.
+By weight: from an alias table.
 """
 
 from typing import Any
@@ -14,49 +13,11 @@ from graphsys.kernels.cpu.rows.row_table import (
     below,
     has_neighbor,
 )
-from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
+from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ATTEMPTS = 16
-
-
-@jit
-def build_alias(
-    weights: npt.NDArray[np.float64], threshold: npt.NDArray[np.float32], other: Ints
-) -> None:
-    """Build the table of the alias method.
-
-    Args:
-        weights: Weights >= 0 with a positive sum ``[N]``.
-        threshold: Receives the chance to stay at each place ``[N]``.
-        other: Receives where a draw goes that does not stay ``[N]``.
-    """
-    size = len(weights)
-    mean = weights.sum() / size
-    scaled = weights / mean
-    small, large = np.empty(size, np.int64), np.empty(size, np.int64)
-    num_small, num_large = 0, 0
-    for k in range(size):
-        if scaled[k] < 1.0:
-            small[num_small] = k
-            num_small += 1
-        else:
-            large[num_large] = k
-            num_large += 1
-    while num_small and num_large:
-        num_small -= 1
-        low, high = small[num_small], large[num_large - 1]
-        threshold[low], other[low] = scaled[low], high
-        scaled[high] -= 1.0 - scaled[low]
-        if scaled[high] < 1.0:
-            num_large -= 1
-            small[num_small] = high
-            num_small += 1
-    for k in range(num_large):
-        threshold[large[k]], other[large[k]] = 1.0, large[k]
-    for k in range(num_small):  # rounding
-        threshold[small[k]], other[small[k]] = 1.0, small[k]
 
 
 @lean_inline_jit

@@ -17,7 +17,7 @@ from graphsys.embedding.training.edge_sets import list_steps
 from graphsys.embedding.training.negative_tables import layout, require_sound
 from graphsys.embedding.training.negatives import DST, SRC, Negatives
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.embedding import negatives as kernels
+from graphsys.kernels.cpu.alias_table import build_alias
 from graphsys.kernels.cpu.embedding.candidate_weights import (
     CandidateWeights,
     leave_out,
@@ -64,7 +64,7 @@ def draw(
 def plain_sampler(weights: npt.NDArray[np.float64]) -> Sampler:
     shares = np.empty((1, weights.size), np.float32)
     aliases = np.empty((1, weights.size), np.uint32)
-    kernels.build_alias(weights, shares[0], aliases[0])
+    build_alias(weights, shares[0], aliases[0])
     return Sampler(
         num_nodes=weights.size,
         shares=shares,
@@ -89,7 +89,7 @@ def test_alias_table_holds_the_distribution_exactly(alpha: float) -> None:
     degrees = np.random.default_rng(0).zipf(1.6, 5000).clip(0, 10**6) - 1
     weights = degrees.astype(np.float64) ** alpha
     share, alias = np.empty(5000, np.float32), np.empty(5000, np.uint32)
-    kernels.build_alias(weights, share, alias)
+    build_alias(weights, share, alias)
     np.testing.assert_allclose(implied(share, alias), weights / weights.sum(), atol=1e-9)
     assert share.min() >= 0
     assert share.max() <= 1
@@ -97,7 +97,7 @@ def test_alias_table_holds_the_distribution_exactly(alpha: float) -> None:
 
 def test_alias_table_of_one_node() -> None:
     share, alias = np.empty(1, np.float32), np.empty(1, np.uint32)
-    kernels.build_alias(np.array([3.0]), share, alias)
+    build_alias(np.array([3.0]), share, alias)
     assert (share.tolist(), alias.tolist()) == ([1.0], [0])
 
 
