@@ -18,6 +18,7 @@ import pytest
 from graphsys import embedding
 from graphsys.core.config import REQUIRED
 from graphsys.core.errors import GraphsysError
+from graphsys.core.memory import resident_bytes
 from graphsys.embedding import EmbeddingConfig
 from graphsys.storage import Graph
 
@@ -156,11 +157,12 @@ def test_two_settings_train_together(
 ) -> None:
     """Numbers and switches alone: names choose kernels, which take long to compile."""
     graph, done = make_ring(partitions), 0
+    memory = resident_bytes() + 10**9  # tests before this one are in the process, too
     for number, change in enumerate(few(pairs_of(base), 150)):
         if any(isinstance(value, str) for value in change.values()):
             continue
         if (config := config_of(base, change)) is not None:
-            done += not train(graph, config, tmp_path / str(number), memory="1GB")
+            done += not train(graph, config, tmp_path / str(number), memory=memory)
         if done == NUM_TRAINED:
             return
     pytest.fail(f"{done} pairs of settings were trained")
