@@ -41,19 +41,38 @@ def check_together(config: Any) -> None:
         _check_owners(config)
 
 
-def require_read(config: Any) -> None:
-    """Check that something reads what is not at its default.
+def require_drawn(config: Any) -> None:
+    """Check that what is drawn with replacement is drawn.
 
     Of new trainings only: runs from before this was checked have such settings.
 
     Raises:
-        ConfigError: Nothing reads it.
+        ConfigError: ``replace`` with all neighbors.
+    """
+    if config.replace and min(config.hop_fanouts) < 0:
+        raise ConfigError(
+            f"replace: got True with fanouts {_shown(config.hop_fanouts)}, of which -1 "
+            "takes all neighbors and draws none; expected False, or fanouts of 1 and more"
+        )
+
+
+def unread_settings(config: Any, learned: Collection[str], node_type: str) -> list[str]:
+    """Return a line for each setting that is not at its default and that nothing reads.
+
+    They are told, not refused: a preset's fanouts stay where ``batch_size`` becomes 0.
+
+    Args:
+        config: The settings.
+        learned: Node types that the network has learned rows of.
+        node_type: Whose nodes a batch is of; "" for all types.
     """
     spec = spec_of(config.model)
     takes_all = config.is_whole_graph or config.is_of_graphs or spec.messages == "none"
     draws_none = takes_all or config.is_of_events
     is_directed = config.is_of_events or spec.messages not in ("edges", "layers")
-    for name, is_unread, reason in (
+    of_batch = node_type in learned if node_type else learned
+    whose = f"nodes of type {node_type!r}" if node_type else "nodes"
+    reasons = (
         ("fanouts", takes_all, "no neighbors are drawn"),
         ("frontier", draws_none, "no neighbors are drawn"),
         ("replace", draws_none or spec.messages == "walks", "no neighbors are drawn"),
@@ -62,47 +81,21 @@ def require_read(config: Any) -> None:
         ("epoch_batches", config.is_full_batch, "an epoch is one batch"),
         ("activation", spec.has_activation, "its layers have their own"),
         ("rows_lr", config.learned_rows != "disk", "no rows are on disk"),
-    ):
-        default = type(config).__dataclass_fields__[name].default
-        found = getattr(config, name)
-        if is_unread and found != default:
-            raise ConfigError(
-                f"{name}: got {_shown(found)} with model {config.model}, batch_size "
-                f"{config.batch_size} and task {config.task}, expected "
-                f"{_shown(default)}: {reason}"
-            )
-    if config.replace and min(config.hop_fanouts) < 0:
-        raise ConfigError(
-            f"replace: got True with fanouts {_shown(config.hop_fanouts)}, of which -1 "
-            "takes all neighbors and draws none; expected False, or fanouts of 1 and more"
-        )
-
-
-def require_learned(config: Any, learned: Collection[str], node_type: str) -> None:
-    """Check that rows of nodes are learned, where settings are about those.
-
-    Of new trainings only, as :func:`require_read`.
-
-    Args:
-        config: The settings.
-        learned: Node types that the network has learned rows of.
-        node_type: Whose nodes a batch is of; "" for all types.
-
-    Raises:
-        ConfigError: Nothing reads a setting.
-    """
-    if config.learned_rows == "disk" and not learned:
-        raise ConfigError(
-            "learned_rows: got disk, but no rows are learned: all nodes have features; "
-            "expected memory"
-        )
-    if config.row_decay and not (node_type in learned if node_type else learned):
-        whose = f"nodes of type {node_type!r}" if node_type else "nodes"
-        raise ConfigError(
-            f"row_decay: got {config.row_decay} with model {config.model}, but the "
-            f"{whose} of a batch have no learned rows; expected 0.0, or weight_decay, "
-            "which is of weights"
-        )
+        ("learned_rows", not learned, "all nodes have features, no rows are learned"),
+        (
+            "row_decay",
+            not of_batch,
+            f"the {whose} of a batch have no learned rows; weight_decay is of weights",
+        ),
+    )
+    return [
+        f"{name}={_shown(found)} has no effect with model {config.model}, batch_size "
+        f"{config.batch_size} and task {config.task}: {reason}"
+        for name, is_unread, reason in reasons
+        if is_unread
+        and (found := getattr(config, name))
+        != type(config).__dataclass_fields__[name].default
+    ]
 
 
 def _shown(value: Any) -> str:

@@ -20,7 +20,7 @@ from graphsys.core.rng import draw_key
 from graphsys.datasets.temporary import stored_graph
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
-from graphsys.gnn.config_checks import require_learned, require_read
+from graphsys.gnn.config_checks import require_drawn, unread_settings
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
 from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
@@ -144,7 +144,9 @@ def train(
             on_commit=on_commit,
         )
         if not resume:
-            _require_new_of(context)
+            _require_watched(context)
+            if not process_group.rank:
+                _note_unread(context)
         if transfer is None:
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
@@ -173,7 +175,7 @@ def train(
 
 def _require_new(config: GnnConfig, owners: Owners | None) -> None:
     """Refuse settings that a resumed run may have, but no new one."""
-    require_read(config)
+    require_drawn(config)
     if config.sample_at == "owners" and owners is None:
         raise ConfigError(
             "sample_at: got owners without --cluster, but one process has all nodes; add "
@@ -181,14 +183,21 @@ def _require_new(config: GnnConfig, owners: Owners | None) -> None:
         )
 
 
-def _require_new_of(context: GnnContext) -> None:
-    """Refuse settings that nothing of this graph would read, as :func:`_require_new`."""
+def _require_watched(context: GnnContext) -> None:
+    """Refuse settings that watch a split which is not there, as :func:`_require_new`."""
+    if known := getattr(context.task, "known_splits", None):
+        require_watched(context.config, known)
+
+
+def _note_unread(context: GnnContext) -> None:
+    """Say which settings have no effect on this graph, and which figure is not watched."""
     config, network, task = context.config, context.network, context.task
     types = context.features.shapes
     learned = [n for n in types if key_of(n) in network.learned or n in network.stored]
-    require_learned(config, learned, "" if config.is_of_links else task.node_type)
-    if known := getattr(task, "known_splits", None):
-        require_watched(config, known)
+    for text in unread_settings(
+        config, learned, "" if config.is_of_links else task.node_type
+    ):
+        note(text)
     if config.eval_every and getattr(task, "is_watching_one_class", False):
         note(
             f"all nodes of split {config.eval_split!r} are of one class, of which roc_auc "

@@ -1,7 +1,6 @@
 """Training with LABOR and on the past alone: it learns, and sees nothing later."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.config_checks import require_read
 from graphsys.gnn.data.labels import read_times
 from graphsys.gnn.data.positive_pairs import without_pairs
 from graphsys.gnn.training.api import build_context
@@ -204,75 +202,3 @@ def test_what_is_left_of_a_weighed_row_stands_for_all_of_it(tmp_path: Path) -> N
         )
         filled = totals > 0
         assert np.allclose(totals[filled], 1) == has_shares
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"frontier": "new"}, "^frontier: got new .* expected all: no neighbors are drawn"),
-        ({"replace": True}, "^replace: got True .* expected False: no neighbors are drawn"),
-        ({"accumulate": 2}, "^accumulate: got 2 .* expected 1: an epoch is one batch"),
-        (
-            {"epoch_batches": 3},
-            "^epoch_batches: got 3 .* expected 0: an epoch is one batch",
-        ),
-    ],
-)
-def test_what_samples_is_refused_where_a_step_is_of_the_whole_graph(
-    settings: dict[str, Any], message: str
-) -> None:
-    require_read(GnnConfig(layers=2, batch_size=64, **settings))
-    with pytest.raises(ConfigError, match=message):
-        require_read(GnnConfig(layers=2, batch_size=0, **settings))
-
-
-LINKS = {"task": "link_prediction"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"model": "lightgcn", "frontier": "new", **LINKS},
-            "^frontier: got new with model",
-        ),
-        (
-            {"model": "pinsage", "replace": True, **LINKS},
-            "^replace: got True with model pin",
-        ),
-        (
-            {"task": "graph_classification", "replace": True},
-            "^replace: got True .* graph_cl",
-        ),
-        (
-            {"model": "tgn", "task": "temporal_link_prediction", "frontier": "new"},
-            "^frontie",
-        ),
-        (
-            {"model": "hgt", "activation": "elu"},
-            "^activation: got elu .* expected relu: its",
-        ),
-    ],
-)
-def test_what_a_model_or_a_task_does_not_read_is_refused(
-    settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        require_read(GnnConfig(**settings))
-
-
-def test_a_run_of_before_it_was_refused_is_read_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph, config = (
-        make_graph(tmp_path / "g"),
-        config_of(batch_size=0, replace=True, fanouts=()),
-    )
-    with pytest.raises(ConfigError, match=r"^replace: got True"):
-        gnn.train(graph, config, tmp_path / "run")
-    with monkeypatch.context() as before:
-        before.setattr("graphsys.gnn.training.api.require_read", lambda config: None)
-        gnn.train(graph, config, tmp_path / "run")
-    assert gnn.evaluate(tmp_path / "run", split="train")["metrics"]
-    longer = replace(config, epochs=config.epochs + 1)
-    assert gnn.train(graph, longer, tmp_path / "run", resume=True).epochs == longer.epochs
