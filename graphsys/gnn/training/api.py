@@ -144,9 +144,7 @@ def train(
             on_commit=on_commit,
         )
         if not resume:
-            _require_watched(context)
-            if not process_group.rank:
-                _note_unread(context)
+            _require_new_of(context, is_noting=not process_group.rank)
         if transfer is None:
             _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
@@ -183,10 +181,12 @@ def _require_new(config: GnnConfig, owners: Owners | None) -> None:
         )
 
 
-def _require_watched(context: GnnContext) -> None:
-    """Refuse settings that watch a split which is not there, as :func:`_require_new`."""
+def _require_new_of(context: GnnContext, *, is_noting: bool) -> None:
+    """Refuse what this graph has no split for, as :func:`_require_new`; note the rest."""
     if known := getattr(context.task, "known_splits", None):
         require_watched(context.config, known)
+    if is_noting:
+        _note_unread(context)
 
 
 def _note_unread(context: GnnContext) -> None:
