@@ -143,7 +143,7 @@ def test_fanouts_end_where_four_bytes_do(store: Store) -> None:
         NeighborSampler(graph, [2**31])
     nothing = NeighborSampler(graph, [0], is_replacing=True).sample(SEEDS)
     assert nothing.blocks[0].num_edges == 0
-    with pytest.raises(ConfigError, match=r"got -1, expected an int >= 0$"):
+    with pytest.raises(ConfigError, match=r"got -1, expected an int >= 0 with replace"):
         NeighborSampler(graph, [-1], is_replacing=True)
 
 

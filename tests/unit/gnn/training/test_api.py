@@ -367,7 +367,7 @@ def test_features_that_are_no_numbers(groups: Store, tmp_path: Path) -> None:
 def test_settings_that_do_not_fit(
     groups: Store, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    graph = groups(1, columns={"x1": np.ones(NUM_NODES)})
+    graph = groups(1, columns={"x1": np.full(NUM_NODES, 0.5)})
     with pytest.raises((ConfigError, UnknownNameError), match=re.escape(message)):
         gnn.train(graph, config_of(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
