@@ -1,12 +1,12 @@
 """A stored graph as a source whose edges are parted into splits."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import BudgetError, InputError
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.core.types import EdgeType
@@ -120,7 +120,7 @@ class SplitSource(GraphSource):
                 "every node and relation"
             )
         if told:
-            warnings.warn(f"split: {told}", UserWarning, stacklevel=3)
+            note(f"split: {told}")
 
 
 def split_bytes(graph: GraphReader, spec: SplitSpec) -> int:
