@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from graphsys.core.compiling import parse
 from graphsys.core.errors import ConfigError
 
 FUNCTION: Final = "get_torchbiggraph_config"
@@ -55,7 +56,7 @@ def read_pbg_mapping(path: str | Path) -> dict[str, Any]:
         if path.suffix == ".json" or text.lstrip().startswith("{"):
             found = json.loads(text)
         else:
-            found = _Reader(path.name).read(ast.parse(text))
+            found = _Reader(path.name).read(parse(text))
     except FileNotFoundError as err:
         raise ConfigError(f"config file {str(path)!r} does not exist") from err
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as err:

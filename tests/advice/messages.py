@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from graphsys.core.compiling import parse
+
 DECLARES = ("examples", "option")
 """Functions of the command line whose texts are help."""
 SHORTEST = 8
@@ -57,5 +59,5 @@ def is_told(said: str, remedy: str, source: str) -> bool:
     line = f"{said} "  # a text may end in a line break
     return any(
         remedy in text and len(text) >= SHORTEST and pattern.search(line)
-        for text, pattern in texts(ast.parse(source))
+        for text, pattern in texts(parse(source))
     )
