@@ -149,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
+    _warned.clear()
     # compiling and importing make many objects that stay: looking for garbage after every
     # 700, as Python does, took a tenth of a short command
     gc.set_threshold(50_000, 20, 50)
@@ -297,8 +298,15 @@ def _end_quietly() -> int:
     return 1
 
 
+_warned: set[str] = set()
+"""What this command has warned of: its trials, and plans of it, would say the same."""
+
+
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print_note(f"warning: {' '.join(str(message).split())}")
+    text = " ".join(str(message).split())
+    if text not in _warned:
+        _warned.add(text)
+        print_note(f"warning: {text}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import resource
+import warnings
 
 import pytest
 
@@ -44,6 +45,23 @@ def test_our_errors_are_one_line_and_their_exit_code(
 ) -> None:
     assert run_with(monkeypatch, error) == code
     assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_a_command_warns_of_the_same_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def warn(_: list[str]) -> tuple[int, None]:
+        for place in (1, 2):  # two places, or a place twice: Python would print both
+            warnings.warn_explicit("rows are lost", UserWarning, "a.py", place)
+        return 0, None
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(cli, "_run", warn)
+    for _ in range(2):  # each command for itself
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            assert cli.main(["run"]) == 0
+    assert capsys.readouterr().err.count("warning: rows are lost") == 2
 
 
 def test_debug_raises(monkeypatch: pytest.MonkeyPatch) -> None:
