@@ -39,6 +39,7 @@ def split(
 
     At random every node and relation of valid and test stays in train too, and an edge,
     its copies and its reverse stay together. The outcome depends on the seed and the ids.
+    What a graph has in test already stays there: --ratio 0.9,0.1,0 adds valid alone.
 
     Output:
         -o, --out GRAPH2: The folder to write; must not exist.

@@ -28,6 +28,9 @@ def split(
 ) -> IngestReport[GraphReader]:
     """Write a graph again with edges of each type parted into train, valid and test.
 
+    Only edges of train are parted: where a graph comes with test alone, valid is held out
+    of train by the shares "0.9,0.1,0", and test stays as it is.
+
     At random, copies of an edge and its reverse stay together, and every node and
     relation of valid and test is in train: an edge that is the only one of a node stays
     there. By time the last edges are held out, those of one time together. Edges of
@@ -35,7 +38,7 @@ def split(
     Nodes, features, partitions and numbers stay as they are.
 
     Args:
-        graph: The graph or its path; all its edges are in train.
+        graph: The graph or its path; none of its edges is in a split that is asked for.
         out: Folder of the new store.
         shares: Shares of train, valid and test, or two numbers of edges of valid and test.
         by: "random", "time", or "relation" (of each its share).
@@ -52,7 +55,7 @@ def split(
     Raises:
         ConfigError: shares that are none, a column to split by that is not there, or more
             negatives than there are pairs without an edge.
-        InputError: the graph has splits already, or train would be empty.
+        InputError: the graph has a split that is asked for, or train would be empty.
         BudgetError: ``memory`` is too little.
         OutputExistsError: ``out`` holds something and may not be replaced.
     """

@@ -28,15 +28,15 @@ _UNDER_WAY_BYTES = 40 << 20
 
 
 class SplitSource(GraphSource):
-    """Reads a whole store; the edges of each type go to train, valid and test.
+    """Reads a whole store; edges of train go to train, valid and test, others stay.
 
     Args:
-        graph: The store, open; without splits of its own.
+        graph: The store, open; without edges in the splits that are asked for.
         spec: What goes where.
         name: What to call it; the store's path by default.
 
     Raises:
-        InputError: the store has splits.
+        InputError: the store has a split that is asked for.
     """
 
     def __init__(
@@ -48,16 +48,31 @@ class SplitSource(GraphSource):
         self._negatives: dict[EdgeType, NegativePairs] = {}
         self._seen: set[EdgeType] = set()  # edges come more than once
         for kind in graph.edge_types:
-            if graph.splits(kind) != ["train"]:
-                raise InputError(
-                    f"{self.name}: edges of {kind.relation!r} are in "
-                    f"{', '.join(graph.splits(kind))} already, expected all in train; "
-                    "split the graph before it had splits"
-                )
+            self._require_new(kind)
+
+    def _require_new(self, edge_type: EdgeType) -> None:
+        """Check that edges are held out for splits that the type does not have yet."""
+        spec, has = self._spec, self._graph.splits(edge_type)
+        shares = {"valid": spec.valid, "test": spec.test}
+        asked = {name for name, share in shares.items() if share}
+        if not asked & set(has) and "train" in has:
+            return
+        lacks = [name for name in _NAMES[1:] if name not in has]
+        remedy = "split the graph before it had splits"
+        if len(lacks) == 1 and "train" in has:
+            ratio = "0.9,0.1,0" if lacks == ["valid"] else "0.9,0,0.1"
+            remedy = f"--ratio {ratio} holds {lacks[0]} out of train, and the others stay"
+        raise InputError(
+            f"{self.name}: edges of {edge_type.relation!r} are in {', '.join(has)} "
+            f"already, expected all in train; {remedy}"
+        )
 
     def _parts(
         self, chunk: EdgeChunk, bucket: EdgeBucket, i: int, j: int, piece: slice
     ) -> Iterator[EdgeChunk]:
+        if chunk.split != "train":
+            yield chunk
+            return
         codes = self._plan(chunk.edge_type).codes(bucket, i, j, piece)
         for code, name in enumerate(_NAMES):
             rows = np.flatnonzero(codes == code)
@@ -128,7 +143,9 @@ def split_bytes(graph: GraphReader, spec: SplitSpec) -> int:
     held = _NODE_BYTES * graph.num_nodes + _UNDER_WAY_BYTES
     for kind in graph.edge_types if spec.negatives else ():
         pairs = spec.negatives * sum(spec.held_out(graph.num_edges_of(kind)))
-        held += _PAIR_BYTES * max(pairs, FEW_PAIRS)
+        every = graph.num_nodes_of(kind.src_type) * graph.num_nodes_of(kind.dst_type)
+        every *= len(graph.relations(kind) or [""])
+        held += _PAIR_BYTES * max(pairs, min(every, FEW_PAIRS))
     return held
 
 

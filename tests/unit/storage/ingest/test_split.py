@@ -254,6 +254,40 @@ def test_a_graph_with_splits_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "held"),
+    [("0.8,0,0.2", "0.9,0.1,0", "valid"), ("0.8,0.2,0", "0.9,0,0.1", "test")],
+)
+@pytest.mark.parametrize("by", ["random", "time", "relation"])
+@pytest.mark.parametrize("memory", ["4GB", "120MB"])
+def test_what_was_held_out_before_stays(
+    tmp_path: Path, first: str, second: str, held: str, by: str, memory: str
+) -> None:
+    draw = np.random.default_rng(0)
+    relation = draw.choice(["a", "b", "c"], 1500)
+    time = draw.permutation(1500)
+    table = pa.table({**random_graph(60, 1500), "relation": relation, "time": time})
+    gs.ingest(table, tmp_path / "g", partitions=2)
+    once = gs.split(tmp_path / "g", tmp_path / "once", first, seed=1).graph
+    twice = gs.split(
+        tmp_path / "once", tmp_path / "twice", second, by=by, memory=memory, negatives=1
+    ).graph
+    old, new = (edges_of(graph, "relation", "time") for graph in (once, twice))
+    (kept,) = {"valid", "test"} - {held}
+    assert set(new) == {"train", "valid", "test", f"{held}_negative"}
+    assert new[kept] == old[kept]
+    assert sorted(new["train"] + new[held]) == old["train"]
+    assert len(new[held]) == pytest.approx(len(old["train"]) / 10, rel=0.1)
+
+
+def test_a_split_that_is_there_is_not_drawn_again(tmp_path: Path) -> None:
+    gs.ingest(random_graph(20, 200), tmp_path / "g", split="0.8,0,0.2")
+    with pytest.raises(InputError, match=r"--ratio 0\.9,0\.1,0 holds valid out of train"):
+        gs.split(tmp_path / "g", tmp_path / "s")
+    gs.split(tmp_path / "g", tmp_path / "s", "0.9,0.1,0")
+    assert set(edges_of(gs.Graph(tmp_path / "s"))) == {"train", "valid", "test"}
+
+
 def test_memory_that_is_too_little_is_refused(tmp_path: Path) -> None:
     gs.ingest(random_graph(20, 200), tmp_path / "g")
     with pytest.raises(BudgetError, match=r"splitting the edges of 20 nodes takes"):

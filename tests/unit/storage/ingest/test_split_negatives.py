@@ -87,9 +87,18 @@ def test_too_many_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
     for wrong in (-1, 1.5, 2**16):
         with pytest.raises(ConfigError, match=f"negatives: got {wrong}, expected an int"):
             gs.split(tmp_path / "g", tmp_path / "h", negatives=wrong)  # type: ignore[arg-type]
-    with pytest.raises(BudgetError, match="memory: splitting the edges of 30 nodes takes"):
-        gs.split(tmp_path / "g", tmp_path / "h", memory="300MB", negatives=1)
-    gs.split(tmp_path / "g", tmp_path / "h", memory="300MB")
+
+
+def test_memory_is_asked_for_as_many_pairs_as_there_are(tmp_path: Path) -> None:
+    for size in (30, 3000):
+        nodes = np.arange(size)
+        gs.ingest({"src": nodes, "dst": (nodes + 1) % size}, tmp_path / f"{size}")
+    gs.split(tmp_path / "30", tmp_path / "h", memory="80MB", negatives=1)
+    with pytest.raises(
+        BudgetError, match="memory: splitting the edges of 3000 nodes takes"
+    ):
+        gs.split(tmp_path / "3000", tmp_path / "i", memory="300MB", negatives=1)
+    gs.split(tmp_path / "3000", tmp_path / "i", memory="300MB")
 
 
 def test_reverse_edges_of_another_type_are_held_out_together(tmp_path: Path) -> None:
