@@ -35,7 +35,8 @@ def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
     if pt.is_integer(values.type):
         if kind == "string":
             return values.cast(pa.string()).dictionary_encode()
-        return check_ids(values.to_numpy(zero_copy_only=False), where, first_row)
+        numbers = values.to_numpy(zero_copy_only=False)
+        return check_ids(numbers, where, first_row, "; --ids string takes it as a name")
     if is_text(values.type):
         words = values.cast(pa.string()).dictionary_encode()
         return _as_integers(words, where) if kind == "int" else words
@@ -45,7 +46,7 @@ def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
 
 
 def check_ids(
-    ids: npt.NDArray[np.integer[Any]], where: str, first_row: int = 0
+    ids: npt.NDArray[np.integer[Any]], where: str, first_row: int = 0, advice: str = ""
 ) -> npt.NDArray[np.int64]:
     """Return integer ids as int64 ``[n]``, without a copy where they are.
 
@@ -57,13 +58,14 @@ def check_ids(
         row = int(np.flatnonzero(wrong)[0])
         raise InputError(
             f"{where}, row {first_row + row}: found {ids[row]} as an id, expected an "
-            "integer "
-            "from 0 to 2**63 - 1"
+            f"integer from 0 to 2**63 - 1{advice}"
         )
     return ids.astype(np.int64, copy=False)
 
 
-def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[Any]:
+def check_weights(
+    values: Any, where: str, first_row: int = 0, *, what: str = "weights"
+) -> npt.NDArray[Any]:
     """Return weights as a numeric array ``[n]``, booleans as integers.
 
     Raises:
@@ -76,7 +78,7 @@ def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[An
         if not (pt.is_integer(values.type) or pt.is_floating(values.type)):
             if not (pt.is_boolean(values.type) or pt.is_decimal(values.type)):
                 raise InputError(
-                    f"{where}: weights are of type {values.type}, expected numbers"
+                    f"{where}: {what} are of type {values.type}, expected numbers"
                 )
             is_flag = pt.is_boolean(values.type)
             values = values.cast(pa.int8() if is_flag else pa.float64())
@@ -84,13 +86,13 @@ def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[An
     if weights.dtype == np.bool_:
         return weights.astype(np.int8)
     if weights.dtype.kind not in "iuf":
-        raise InputError(f"{where}: weights are of type {weights.dtype}, expected numbers")
+        raise InputError(f"{where}: {what} are of type {weights.dtype}, expected numbers")
     if weights.dtype.kind == "f" and not np.isfinite(weights).all():
         odd = np.flatnonzero(~np.isfinite(weights))
         found = "NaN" if np.isnan(weights[odd[0]]) else f"{weights[odd[0]]}"
         raise InputError(
             f"{where}, row {first_row + int(odd[0])}: found {found}, expected a number "
-            f"({len(odd)} weights here are not finite)"
+            f"({len(odd)} {what} here are not finite)"
         )
     return weights
 
@@ -228,8 +230,6 @@ def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:
         return check_times(values, where, first_row)
     if name == "relation":
         return relation_column(values, where, first_row)
-    if pt.is_string_view(values.type):  # of Polars; Arrow cannot take rows of it yet
-        return values.cast(pa.large_string())
     return values
 
 

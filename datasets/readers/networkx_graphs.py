@@ -66,7 +66,8 @@ class NetworkXSource(Source):
         kinds = {type(node) for node in self._graph}
         is_integer = all(issubclass(kind, (int, np.integer)) for kind in kinds)
         is_text = all(issubclass(kind, str) for kind in kinds)
-        if ids == "string" and all(issubclass(kind, _NAMED) for kind in kinds):
+        can_be_text = all(issubclass(kind, _NAMED) for kind in kinds)
+        if ids == "string" and can_be_text:
             return True
         if (
             bool in kinds
@@ -74,10 +75,10 @@ class NetworkXSource(Source):
             or (ids == "int" and not is_integer)
         ):
             names = cut_list(sorted(kind.__name__ for kind in kinds))
+            advice = "pass ids='string' (--ids string), or " if can_be_text else ""
             raise InputError(
                 f"{self.name}: nodes are of type {names}, expected all integers or all "
-                "strings; pass ids='string' (--ids string), or rename them with "
-                "networkx.relabel_nodes"
+                f"strings; {advice}rename them with networkx.relabel_nodes(graph, str)"
             )
         return ids == "string" or not is_integer
 
@@ -89,7 +90,7 @@ class NetworkXSource(Source):
         if wrong := [node for node in nodes if not 0 <= node <= MAX_USER_ID]:
             raise InputError(
                 f"{self.name}: found {wrong[0]} as an id, expected an integer from 0 to "
-                "2**63 - 1"
+                "2**63 - 1; --ids string takes it as a name"
             )
         return np.array(nodes, dtype=np.int64)
 

@@ -37,7 +37,7 @@ class Batches:
 
     Args:
         name: What messages call it.
-        schema: Its columns.
+        schema: Its columns; views of texts, as Polars has them, become texts.
         read: Yields its record batches; given the columns to read.
         num_bytes: Its size, where known.
     """
@@ -50,9 +50,38 @@ class Batches:
         num_bytes: int | None = None,
     ) -> None:
         self.name = name
-        self.schema = schema
-        self.read = read
+        self.schema = pa.schema([field.with_type(_plain(field.type)) for field in schema])
+        self._given = read
+        self.read = read if self.schema.equals(schema) else self._without_views
         self.num_bytes = num_bytes
+
+    def _without_views(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield batches without views, which Arrow cannot take rows of yet."""
+        schema = pa.schema([self.schema.field(name) for name in names])
+        for batch in self._given(names):
+            for begin in range(0, batch.num_rows, CHUNK_ROWS):
+                part = batch.slice(begin, CHUNK_ROWS).select(names)
+                columns = zip(part.columns, schema, strict=True)
+                yield pa.RecordBatch.from_arrays(
+                    [values.cast(field.type) for values, field in columns], schema=schema
+                )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type with plain texts in place of views, inside others too."""
+    if pt.is_string_view(kind) or pt.is_binary_view(kind):
+        return pa.large_string() if pt.is_string_view(kind) else pa.large_binary()
+    if pt.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _plain(kind.value_type), kind.ordered)
+    if pt.is_struct(kind):
+        return pa.struct([it.with_type(_plain(it.type)) for it in kind])
+    if pt.is_fixed_size_list(kind):
+        inner = kind.value_field.with_type(_plain(kind.value_type))
+        return pa.list_(inner, kind.list_size)
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        inner = kind.value_field.with_type(_plain(kind.value_type))
+        return pa.list_(inner) if pt.is_list(kind) else pa.large_list(inner)
+    return kind
 
 
 class TableSource(Source):

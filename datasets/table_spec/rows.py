@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from graphsys.core.errors import InputError, unknown_name
 from graphsys.datasets.base import base_name, read_options
@@ -198,7 +199,7 @@ class Table:
                         kind = self.card.ids
                         values = id_column(values, kind=kind, where=where, first_row=first)
                     elif role.endswith("]"):
-                        values = check_weights(values, where, first).astype(np.float64)
+                        values = _feature_part(values, where, first)
                     elif is_of_nodes and holds_features(values.type):
                         values = dense_features(values, where, first)
                     else:
@@ -234,6 +235,7 @@ class Table:
         if (err := no_text(self.file, lines[0])) is not None:
             raise err
         names, skip = list(card.columns), card.skip
+        header: list[str] = []
         if card.header:
             header = [it.decode("utf-8", "replace") for it in lines[0].fields]
             roles = _named(header, card.names, f"{self.file.name}:{lines[0].number}")
@@ -244,7 +246,7 @@ class Table:
             where = f"{self.file.name}:{skip}"
             raise InputError(f"{where}: no row behind the header, expected at least one")
         layout = LineFormat(
-            columns=self._columns(names, lines),
+            columns=self._columns(names, lines, header),
             separator=separator,
             has_comments=is_plain,
             has_quotes=has_quotes,
@@ -277,7 +279,10 @@ class Table:
                 err = unknown_name("column", wanted, names)
                 raise type(err)(f"{self.file.name}: {err}; say which it is with columns")
 
-    def _columns(self, names: list[str], lines: list[DataLine]) -> tuple[TextColumn, ...]:
+    def _columns(
+        self, names: list[str], lines: list[DataLine], titles: Sequence[str]
+    ) -> tuple[TextColumn, ...]:
+        """Find out what the columns hold; ``titles`` is what the file calls them."""
         first = lines[0]
         if names[-1].endswith(_REST):
             base, dim = names[-1][: -len(_REST)], len(first.fields) - len(names) + 1
@@ -309,7 +314,8 @@ class Table:
                 kind = _KINDS[self.card.types[name]]
             else:
                 kind = guess_kind(name, place, lines)
-            columns.append(TextColumn("_" if kind == SKIP else name, kind))
+            title = titles[place] if place < len(titles) else name
+            columns.append(TextColumn("_" if kind == SKIP else name, kind, title))
         return tuple(columns)
 
     def _kept(self, columns: dict[str, Any]) -> dict[str, Any]:
@@ -346,17 +352,29 @@ def _ends_in_a_number(column: Any) -> bool:
     return isinstance(last, np.ndarray) or last.null_count == len(last)
 
 
+def _place(name: str) -> int:
+    """Return the number in ``x[3]``."""
+    return int(name.rpartition("[")[2].removesuffix("]"))
+
+
+def _feature_part(values: Any, where: str, first_row: int) -> npt.NDArray[np.float64]:
+    """Return numbers ``[n]``, or lists of them ``[n, d]``, as a part of features."""
+    if pt.is_nested(values.type):
+        return dense_features(values, where, first_row).astype(np.float64)
+    return check_weights(values, where, first_row, what="features").astype(np.float64)
+
+
 def _stacked(columns: dict[str, Any], where: str, first_row: int) -> dict[str, Any]:
-    """Put the columns ``x[0]``, ``x[1]`` ... together, float32 ``[n, d]``.
+    """Put the columns ``x[0]``, ``x[1]`` ... together in this order, float32 ``[n, d]``.
 
     Raises:
         InputError: a number is infinite, or beyond float32.
     """
     grouped: dict[str, list[npt.NDArray[np.float64]]] = {}
-    for name in [name for name in columns if name.endswith("]")]:
+    for name in sorted(filter(lambda it: it.endswith("]"), columns), key=_place):
         grouped.setdefault(name.rpartition("[")[0], []).append(columns.pop(name))
     for name, parts in grouped.items():
-        rows = np.stack(parts, axis=1)
+        rows = np.column_stack(parts)
         with np.errstate(over="ignore"):
             narrow = rows.astype(np.float32)
         if not (is_finite := np.isfinite(narrow)).all():

@@ -19,6 +19,7 @@ import pyarrow.types as pt
 from graphsys.core.errors import ConfigError, InputError, cut_list, unknown_name
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.base import ReadOptions, base_name
+from graphsys.datasets.columns import holds_features
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.readers.delimited import separator_of
 from graphsys.datasets.readers.in_memory import table_of
@@ -136,8 +137,8 @@ class _Looks:
         """Describe a table of nodes."""
         card, header, where = self._look(f"nodes {node_type}", table)
         names = self._asked(node_type, header, where)
-        if "x" in names and not self._is_list(card, names["x"]):
-            names["x[0]"] = names.pop("x")  # features of one number
+        if "x" in names and not self._is_vector(card, names["x"]):
+            names["x[0]"] = names.pop("x")  # a number, or a list that is features if asked
         if "id" not in names:
             ids = ("id", node_type, f"{node_type}_id", f"{node_type}id", "node_id", "node")
             names["id"] = _first(header, ids) or ""
@@ -258,11 +259,10 @@ class _Looks:
             )
         return found
 
-    def _is_list(self, card: Mapping[str, Any], column: str) -> bool:
-        """Tell whether a column holds lists; in text there are none."""
+    def _is_vector(self, card: Mapping[str, Any], column: str) -> bool:
+        """Tell whether a column is features as it is; in text there are none."""
         batches = self.tables.get(card["file"]) or _columnar(input_file(card["file"]))
-        kind = None if batches is None else batches.schema.field(column).type
-        return kind is not None and bool(pt.is_nested(kind))
+        return batches is not None and holds_features(batches.schema.field(column).type)
 
     def _known(self, column: str, header: Sequence[str], where: str) -> str:
         if column not in header:

@@ -44,10 +44,12 @@ class TextColumn:
         name: "src", "dst", "weight", "time", "relation" or any other; "_" is skipped.
         kind: ID, INTEGER, NUMBER, WORD, SKIP; MAYBE and LABEL are a NUMBER and a WORD that
             may be missing; MARK is the letter a, and not stored.
+        title: What the file calls it, for messages; empty where it is the name.
     """
 
     name: str
     kind: int
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +182,9 @@ def _explain(line: bytes, layout: LineFormat) -> str:
             return what
         if layout.keeps_zeros and column.kind == ID and has_lost_zeros(field):
             return (
-                f"found {show(field)} as {column.name}, whose zeros in front an integer "
-                "loses; pass --ids string to keep ids as written, or --ids int to read "
-                "them as numbers"
+                f"found {show(field)} as {column.title or column.name}, whose zeros in "
+                "front an integer loses; pass --ids string to keep ids as written, or "
+                "--ids int to read them as numbers"
             )
     return f"cannot be read: {show(line)}"
 
@@ -203,13 +205,11 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     """Say what is wrong with one field, or None."""
     if column.kind == SKIP:
         return None
+    called = column.title or column.name
     if not field:
         if column.kind in (MAYBE, LABEL):
             return None
-        return (
-            f"column {column.name} is empty, expected "
-            f"{_EXPECTED.get(column.kind, 'a name')}"
-        )
+        return f"column {called} is empty, expected {_EXPECTED.get(column.kind, 'a name')}"
     if column.kind in (WORD, LABEL):
         return None
     if column.kind == MARK:
@@ -218,7 +218,7 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     if column.kind in (NUMBER, MAYBE):
         if is_number(field) or (column.kind == MAYBE and is_missing(field)):
             return None
-        return f"found {text} as {column.name}, expected a number{decimal_remedy(field)}"
+        return f"found {text} as {called}, expected a number{decimal_remedy(field)}"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     expected = _EXPECTED[column.kind]
@@ -226,7 +226,7 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
         expected += ", or dates throughout (ISO, such as 2024-05-01)"
         if is_date(field):
             expected += " (one of the first lines has a time that is missing or no date)"
-    return f"found {text} as {column.name}, expected {expected}"
+    return f"found {text} as {called}, expected {expected}"
 
 
 def decimal_remedy(field: bytes) -> str:

@@ -1,7 +1,11 @@
 """What is advised about files of other formats leads to the right graph."""
 
+import io
+from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.advice.case import Case
@@ -10,6 +14,13 @@ from tests.advice.conftest import Follow
 OPENING = "datasets/opening.py"
 TRIANGLE = {"num_nodes": 3, "num_edges": 3}
 TWO_EDGES = {"num_nodes": 3, "num_edges": 2}
+
+
+def _parquet(columns: Mapping[str, list[int]]) -> bytes:
+    """Return a Parquet file of columns."""
+    content = io.BytesIO()
+    pq.write_table(pa.table(columns), content)
+    return content.getvalue()
 
 
 def of_name(name: str, text: str | bytes, advice: str, **given: object) -> Case:
@@ -139,6 +150,21 @@ CASES = {
         told_in="datasets/readers/networkx_graphs.py",
         command="ingest a.gml -o g --ids int",
         expected={"num_nodes": 2},
+    ),
+    "a negative id of NetworkX": of_name(
+        "a.gml",
+        "graph [ node [ id 0 label -1 ] node [ id 1 label 2 ]\n"
+        "edge [ source 0 target 1 ] ]\n",
+        r"; (--ids string) takes it",
+        told_in="datasets/readers/networkx_graphs.py",
+        command="ingest a.gml -o g --ids int",
+        expected={"num_nodes": 2},
+    ),
+    "a negative id in a table": of_name(
+        "a.parquet",
+        _parquet({"src": [-1, 2], "dst": [2, 3]}),
+        r"; (--ids string) takes it",
+        told_in="datasets/columns.py",
     ),
     "no N-Triples": of_name(
         "a.nt",

@@ -144,6 +144,55 @@ def test_one_column_of_numbers_is_features_too(tmp_path: Path, is_file: bool) ->
     assert done.graph.features("user", 0, "x").tolist() == [[1.5], [2.0]]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_features_stand_in_the_order_in_which_they_are_named(
+    tmp_path: Path, suffix: str
+) -> None:
+    frame = pd.DataFrame({"id": [10, 20], "age": [1, 2], "height": [170, 180]})
+    path = tmp_path / f"users{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    edges = {"user,trusts,user": {"src": [10], "dst": [20]}}
+    columns = "user.x=height+age"
+    done = gs.ingest(out=tmp_path / "g", nodes={"user": path}, edges=edges, columns=columns)
+    assert done.graph.features("user", 0, "x").tolist() == [[170, 1], [180, 2]]
+
+
+def test_lists_of_integers_are_features_where_they_are_named(tmp_path: Path) -> None:
+    table = {"id": [10, 20], "price": [1.5, 2.0], "codes": [[1, 2], [3, 4]]}
+    edges = {"user,trusts,user": {"src": [10], "dst": [20]}}
+    with pytest.warns(UserWarning, match="--columns user.x=price[+]codes$") as told:
+        gs.ingest(out=tmp_path / "g", nodes={"user": table}, edges=edges)
+    advised = str(told[0].message).rpartition("--columns ")[2]
+    for columns, out, row in (
+        (advised, "h", [1.5, 1, 2]),
+        ("user.x=codes", "i", [1, 2]),
+        ("user.x=codes+price", "j", [1, 2, 1.5]),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            done = gs.ingest(
+                out=tmp_path / out, nodes={"user": table}, edges=edges, columns=columns
+            )
+        assert done.graph.features("user", 0, "x")[0].tolist() == row
+
+
+def test_an_empty_or_wrong_feature_is_told_by_the_name_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    edges = {"user,trusts,user": {"src": [10], "dst": [20]}}
+
+    def ingest(nodes: Any, columns: str) -> None:
+        gs.ingest(out=tmp_path / "g", nodes={"user": nodes}, edges=edges, columns=columns)
+
+    path.write_text("id,age\n10,\n20,3\n")
+    with pytest.raises(InputError, match=r"users\.csv:2: column age is empty, expected"):
+        ingest(path, "user.x=age")
+    path.write_text("id,age\n10,young\n20,3\n")
+    with pytest.raises(InputError, match=r"found 'young' as age, expected a number"):
+        ingest(path, "user.x=age")
+    with pytest.raises(InputError, match=r"column age: features are of type string"):
+        ingest({"id": [10, 20], "age": ["young", "old"]}, "user.x=age")
+
+
 @pytest.mark.parametrize("number", ["inf", "1e39"])
 def test_features_beyond_float32_are_refused(tmp_path: Path, number: str) -> None:
     path = tmp_path / "users.csv"
@@ -203,7 +252,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, text: bytes) -> None:
         ("id,label\n", r"users\.csv:1: no row behind the header, expected at least one"),
         ("who,label\n1,a\n", r"users\.csv:1: no column for ids among who, label; say"),
         ("id,label\n1,a\n1,b\n", r"users\.csv:3: node 1 is listed a second time"),
-        ("id,a,b\n1,NaN,1\n", r"users\.csv:2: found 'NaN' as x\[0\], expected a number"),
+        ("id,a,b\n1,NaN,1\n", r"users\.csv:2: found 'NaN' as a, expected a number"),
     ],
 )
 def test_bad_tables_of_nodes_are_refused(tmp_path: Path, text: str, message: str) -> None:

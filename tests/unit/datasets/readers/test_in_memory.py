@@ -1,5 +1,7 @@
 """Python objects as sources."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
+import graphsys as gs
 from graphsys.core.errors import InputError
 from graphsys.datasets import from_object
 from graphsys.storage.source import EdgeChunk, NodeChunk
@@ -126,7 +129,10 @@ def test_networkx_attributes_become_columns() -> None:
         (lambda: scipy.sparse.coo_array([[1j]]), "weights are of type complex128"),
         (lambda: nx.Graph(), "the graph has no nodes"),
         (lambda: nx.Graph([(1, "a")]), "nodes are of type int, str, expected all"),
-        (lambda: nx.Graph([((1, 2), (3, 4))]), "nodes are of type tuple"),
+        (
+            lambda: nx.Graph([((1, 2), (3, 4))]),
+            r"nodes are of type tuple, .* strings; rename them with networkx[.]relabel",
+        ),
         (lambda: nx.Graph([(-1, 2)]), "found -1 as an id"),
         (
             lambda: nx.Graph([(1, 2, {"weight": 3}), (2, 3, {})]),
@@ -196,3 +202,41 @@ def test_times_of_day_are_no_times() -> None:
 def test_a_table_without_columns_says_so() -> None:
     with pytest.raises(InputError, match="no column for src and dst among none; say"):
         read({})
+
+
+def test_nodes_of_networkx_that_are_no_names_are_renamed_as_advised() -> None:
+    graph = nx.Graph([((1, 2), "a")])
+    with pytest.raises(InputError, match=r"strings; rename them with") as told:
+        read(graph, ids="string")
+    advised = re.search(r"networkx[.](relabel_nodes)[(]graph, (str)[)]", str(told.value))
+    assert advised is not None
+    renamed = getattr(nx, advised[1])(graph, {"str": str}[advised[2]])
+    assert read(renamed)[:2] == (["(1, 2)"], ["a"])
+
+
+def test_all_texts_of_polars_come_in(tmp_path: Path) -> None:
+    columns = {
+        "category": pl.Series(["x", "y"], dtype=pl.Categorical),
+        "choice": pl.Series(["x", "y"], dtype=pl.Enum(["y", "x"])),
+        "words": [["a"], ["b", "c"]],
+        "two": pl.Series([["a", "b"], ["c", "d"]], dtype=pl.Array(pl.String, 2)),
+        "entry": [{"name": "b"}, {"name": "c"}],
+        "raw": [b"a", b"c"],
+    }
+    ends = {"src": ["a", "b"], "dst": ["b", "a"]}
+    kinds = {name: pl.Series(texts, dtype=pl.Categorical) for name, texts in ends.items()}
+    relation = pl.Series(["likes", "knows"], dtype=pl.Categorical)
+    edges = pl.DataFrame({**kinds, "relation": relation, **columns})
+    nodes = pl.DataFrame({"id": ["a", "b"], **columns})
+    graph = gs.ingest(
+        out=tmp_path / "g", nodes={"user": nodes}, edges={"user,to,user": edges}
+    ).graph
+    wanted = [edges[name].to_list() for name in ("src", "dst", "relation", *columns)]
+    found = graph.to_polars().sort("src")
+    assert [
+        found[name].to_list() for name in ("src", "dst", "relation", *columns)
+    ] == wanted
+    table = pa.table(graph.nodes("user", 0)).sort_by("id")
+    assert table.select(list(columns)).to_pydict() == nodes.select(list(columns)).to_dict(
+        as_series=False
+    )
