@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from graphsys.core.lazy_exports import lazy_exports
 
-__version__ = "0.5.0.dev0"
+__version__ = "0.6.0.dev0"
 
 if TYPE_CHECKING:
     from graphsys import analysis as analysis
