@@ -56,6 +56,38 @@ def test_losses_of_pairs_are_their_formulas() -> None:
         assert found.item() == pytest.approx(value, rel=1e-5), loss
 
 
+@pytest.mark.parametrize("negatives", [0, 1, 700])
+@pytest.mark.parametrize("scale", [1.0, 100.0, 1e30])
+def test_softmax_has_the_value_and_gradients_of_torch(negatives: int, scale: float) -> None:
+    made = torch.Generator().manual_seed(negatives)
+    positive = torch.randn(50, 1, generator=made) * (scale / 9)
+    negative = torch.randn(50, negatives, generator=made) * (scale / 9)
+    negative[::3, :5] = -torch.inf  # what is left out
+    ours = [it.clone().requires_grad_() for it in (positive, negative)]
+    others = [it.double().requires_grad_() for it in (positive, negative)]
+    loss = pair_loss(config_of(loss="softmax"), *ours)
+    loss.backward()
+    classes = torch.zeros(50, dtype=torch.int64)
+    torch.nn.functional.cross_entropy(torch.cat(others, dim=1), classes).backward()
+    wanted = torch.nn.functional.cross_entropy(torch.cat(others, dim=1), classes)
+    assert loss.item() == pytest.approx(wanted.item(), rel=1e-5)
+    for own, other in zip(ours, others, strict=True):
+        np.testing.assert_allclose(own.grad, other.grad, rtol=1e-4, atol=1e-7)
+
+
+def test_softmax_holds_its_scores_once() -> None:
+    positive, negative = torch.randn(4, 1), torch.randn(4, 1000)
+    held = []
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        held.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda it: it):
+        pair_loss(config_of(loss="softmax"), positive.requires_grad_(), negative)
+    assert sum(held) < 1.1 * negative.numel()
+
+
 @pytest.mark.parametrize("in_batch", [False, True])
 @pytest.mark.parametrize("has_two_types", [True, False])
 def test_the_loss_compares_each_pair_with_shared_own_and_other_nodes(
