@@ -138,7 +138,7 @@ class _DeltaWriter:
         for name, finder in self.given.finders.items():
             given = self.given.nodes.get(name)
             node_types[name] = write_new_nodes(
-                self._graph, finder, given, self._transaction
+                self._graph, finder, given, self._transaction, self.given.scratch
             )
             self._note_nodes(name, old.node_types[name], node_types[name])
         edge_types = dict(old.edge_types)

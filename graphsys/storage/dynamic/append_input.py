@@ -92,7 +92,7 @@ class AppendInput:
 
     def __init__(self, graph: GraphReader, transaction: DeltaTransaction) -> None:
         self._graph, self._transaction = graph, transaction
-        self._scratch = Scratch(transaction.scratch_dir, _MEMORY)
+        self.scratch = Scratch(transaction.scratch_dir, _MEMORY)
         self.finders: dict[str, NodeFinder] = {}
         self.edges: dict[tuple[str, str], AppendedEdges] = {}
         self.nodes: dict[str, AppendedNodes] = {}
@@ -152,7 +152,7 @@ class AppendInput:
         if name not in self._logs:
             self._logs[name] = EdgeLog(
                 entry.edge_type,
-                self._scratch,
+                self.scratch,
                 allows_nan=allows_nan,
                 time_unit=entry.time_unit,
             )

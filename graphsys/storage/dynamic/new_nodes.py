@@ -24,16 +24,17 @@ from graphsys.storage.source import NodeChunk
 from graphsys.storage.write.node_tables import NodeTables
 from graphsys.storage.write.row_store import as_arrow
 
-_MEMORY = 1 << 62
-
 
 def write_new_nodes(
     graph: GraphReader,
     finder: NodeFinder,
     given: AppendedNodes | None,
     transaction: DeltaTransaction,
+    scratch: Scratch,
 ) -> NodeTypeEntry:
     """Write the new nodes of a type and return the manifest's entry of the type.
+
+    All types share the append's scratch, which numbers its files.
 
     Raises:
         InputError: their columns or features are not those of the graph, or are missing.
@@ -49,7 +50,7 @@ def write_new_nodes(
             f"most that there can be; run `graphsys compact {graph.path}` first"
         )
     numbering = _New(finder)
-    tables = NodeTables(finder.node_type, Scratch(transaction.scratch_dir, _MEMORY))
+    tables = NodeTables(finder.node_type, scratch)
     _fill(tables, graph, finder, given, entry)
     tables.check_places(numbering)  # type: ignore[arg-type] # it has what is asked for
     part = _Partition(transaction, finder.node_type, entry.num_partitions)

@@ -309,6 +309,32 @@ def test_new_nodes_bring_the_columns_of_the_others(store: Path) -> None:
     assert verify(store).problems == []
 
 
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_two_types_with_columns_get_new_nodes_at_once(
+    tmp_path: Path, with_rows: bool
+) -> None:
+    def rows(node_type: str, node: int, label: int) -> NodeChunk:
+        x = {"x": np.full((1, 2), label, np.float32)} if with_rows else {}
+        columns = {"label": [label], "name": pa.array([f"{node_type}{label}"])}
+        ids = np.array([node])
+        return NodeChunk(ids=ids, node_type=node_type, columns=columns, features=x)
+
+    kinds = "user", "item"
+    likes = EdgeType("user", "likes", "item")
+    first = [rows(kind, 0, 1) for kind in kinds]
+    make_store(tmp_path / "g", *first, edge_chunk([(0, 0)], likes)).graph.close()
+    new = [rows(kind, 5, 2) for kind in kinds] if with_rows else []
+    with add(tmp_path / "g", *new, edge_chunk([(5, 5)], likes)).graph as now:
+        for kind in kinds:
+            label, name = (2, f"{kind}2") if with_rows else (None, None)
+            assert now.nodes(kind, 1).to_pylist() == [
+                {"id": 5, "label": label, "name": name}
+            ]
+            if with_rows:
+                assert now.features(kind, 1, "x").tolist() == [[2, 2]]
+    assert verify(tmp_path / "g").ok
+
+
 def test_rows_of_nodes_are_checked(store: Path) -> None:
     columns = {"label": [1], "split": pa.array(["test"])}
     x = {"x": np.zeros((1, 2), np.float32)}
