@@ -259,9 +259,10 @@ def _moments_share(context: GnnContext) -> float:
 def _step_tables(context: GnnContext) -> float:
     """Return how many times the weights a step takes beside them.
 
-    Those are gradients, two moments, and what a step of Adam makes of those.
+    Those are gradients, two moments, and what a step makes of those: nothing with Adam.
     """
-    return 1 + 4 * _moments_share(context)
+    beside_moments = 0 if context.config.optimizer == "adam" else 2
+    return 1 + (2 + beside_moments) * _moments_share(context)
 
 
 def _trained_bytes(context: GnnContext) -> int:
