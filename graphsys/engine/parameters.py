@@ -9,6 +9,10 @@ from typing import Any, Union, get_args, get_origin
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.engine.program import NodeId
 
+_MADE = (tuple, list, set, frozenset)
+"""What a program may say of its own parameters, and gets."""
+_SEQUENCES = (collections.abc.Iterable, collections.abc.Sequence, *_MADE)
+_NAMES = {bool: "true or false", int: "a whole number", float: "a number"}
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -58,11 +62,15 @@ def _value(text: str, kind: Any, what: str) -> Any:
         return None
     for choice in choices:
         origin = get_origin(choice) or choice
+        arguments = get_args(choice)
         if origin in (collections.abc.Mapping, dict):
-            return _numbers_by_node(text, get_args(choice)[1], what)
-        if origin in (collections.abc.Iterable, collections.abc.Sequence):
-            is_of_pairs = get_origin(get_args(choice)[0]) is tuple
-            return _pairs(text, what) if is_of_pairs else _pieces(text, what)
+            return _numbers_by_node(text, arguments[1] if arguments else float, what)
+        if origin in _SEQUENCES:
+            kind = arguments[0] if arguments else Any
+            if get_origin(kind) is tuple:
+                return _pairs(text, what)
+            made = origin if origin in _MADE else list
+            return made(_scalar(it, _choices(kind), what) for it in _pieces(text, what))
     return _scalar(text, choices, what)
 
 
@@ -75,8 +83,8 @@ def _scalar(text: str, choices: tuple[Any, ...], what: str) -> Any:
                 continue
     numbers = {bool, int, float, type(None)}
     if choices and set(choices) <= numbers:
-        names = " or ".join(c.__name__ for c in choices if c is not type(None))
-        raise ConfigError(f"{what} is {names}, got {text!r}")
+        names = " or ".join(_NAMES[c] for c in choices if c is not type(None))
+        raise ConfigError(f"{what}: got {text!r}, expected {names}")
     return text
 
 

@@ -46,7 +46,7 @@ def test_numbers_and_partners_follow_their_node(tmp_path: Path) -> None:
     [
         ("sources=3,,7", "has an empty node in '3,,7'"),
         ("sources=@nowhere.txt", "names nowhere.txt, which is no file"),
-        ("weights=3=heavy", "'weights' of x, '3' is float, got 'heavy'"),
+        ("weights=3=heavy", "'weights' of x, '3': got 'heavy', expected a number"),
         ("weights=3=1,3=2", "names node '3' twice"),
         ("pairs=3", "takes pairs of nodes, got '3' alone"),
     ],
@@ -55,6 +55,40 @@ def test_what_names_no_nodes_is_refused(pair: str, message: str) -> None:
     with pytest.raises(ConfigError, match="parameter") as error:
         parse(pair)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (tuple, ("3", "7")),
+        (list, ["3", "7"]),
+        (set, {"3", "7"}),
+        (tuple[gs.NodeId, ...], ("3", "7")),
+        (list[int] | None, [3, 7]),
+        (tuple[float, ...], (3.0, 7.0)),
+    ],
+)
+def test_a_programs_own_parameter_is_the_sequence_that_it_says(
+    kind: Any, expected: Any
+) -> None:
+    assert parse_parameters(["ids=3,7"], {"ids": kind}, "x") == {"ids": expected}
+
+
+def test_a_mapping_without_types_has_numbers() -> None:
+    assert parse_parameters(["shares=3=.5,7"], {"shares": dict}, "x") == {
+        "shares": {"3": 0.5, "7": 1}
+    }
+
+
+def test_what_is_expected_is_said_in_words() -> None:
+    for kind, text, expected in (
+        (float, "damping=much", "got 'much', expected a number"),
+        (int | None, "hops=1.5", "got '1.5', expected a whole number"),
+        (bool, "hops=maybe", "got 'maybe', expected true or false"),
+        (list[int], "hops=1,x", "got 'x', expected a whole number"),
+    ):
+        with pytest.raises(ConfigError, match=f"of x: {expected}"):
+            parse_parameters([text], {"damping": kind, "hops": kind}, "x")
 
 
 def test_files_without_nodes_are_refused(tmp_path: Path) -> None:
