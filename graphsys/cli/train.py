@@ -37,7 +37,8 @@ SetOption = Annotated[
     list[str] | None,
     option(
         "--set KEY=VALUE",
-        "Change one setting, after preset and config; may be repeated.",
+        "Change one setting, after preset and config; may be repeated. A list is 5,10 or "
+        "[5, 10], a table key by key: --set relations.likes.weight=2.",
         MODEL,
     ),
 ]

@@ -10,6 +10,7 @@ from graphsys.core.config import (
     from_mapping,
     load_toml,
     with_todays_names,
+    with_whole_lists,
 )
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.storage.runs.run_folder import RUN_NAME
@@ -101,6 +102,7 @@ class ConfigLoader(Generic[T]):
         is_of_a_run = file is not None and (Path(file).parent / RUN_NAME).exists()
         given, _, old = with_todays_names(self._cls, given, (), f"{where}: ")
         _, settings, notes = with_todays_names(self._cls, {}, overrides, "")
+        settings = with_whole_lists(self._cls, settings)
         for text in notes if is_of_a_run else [*old, *notes]:
             note(f"{where}: {text}; the old name is still read")
         merged = apply_overrides(given, settings)
@@ -113,7 +115,11 @@ class ConfigLoader(Generic[T]):
                 for name in replaced:
                     if name in given and merged[name] == given[name]:
                         del merged[name]
-        return from_mapping(self._cls, merged, where=where)
+        config = from_mapping(self._cls, merged, where=where)
+        if preset is not None:
+            chosen = frozenset(given) - frozenset(apply_overrides({}, settings))
+            object.__setattr__(config, "of_preset", chosen)
+        return config
 
     def _read(
         self, preset: str | None, file: str | Path | None

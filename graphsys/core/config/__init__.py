@@ -9,6 +9,7 @@ Annotations understood: bool, int, float, str, ``Literal`` of strings, ``T | Non
 ``tuple[T, ...]``, ``Mapping[str, T]`` and other config classes.
 """
 
+import contextlib
 import copy
 import dataclasses
 import json
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 from graphsys.core.config.values import REQUIRED as REQUIRED
 from graphsys.core.config.values import Checked as Checked
 from graphsys.core.config.values import aliases_of as aliases_of
-from graphsys.core.config.values import build, renamed
+from graphsys.core.config.values import build, plain_lists, renamed
 from graphsys.core.config.values import check_settings as check_settings
 from graphsys.core.errors import ConfigError
 from graphsys.core.plain_files import read_plain
@@ -122,6 +123,36 @@ def apply_overrides(mapping: Mapping[str, Any], overrides: Iterable[str]) -> Map
     for setting in overrides:
         _merge(result, _parse_setting(setting), setting)
     return result
+
+
+def with_whole_lists(cls: type, overrides: Iterable[str]) -> list[str]:
+    """Write the lists among overrides of a config class as TOML has them.
+
+    On a command line a list of plain values needs no brackets, and the shell takes quotes
+    away: ``fanouts=5,5`` is ``fanouts=[5, 5]``, and so is ``features=[a,b]`` one of texts.
+    What is no list after that stays as it is, for the check of its value to refuse.
+
+    Args:
+        cls: The class.
+        overrides: ``key=value`` settings.
+
+    Examples:
+        >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+        ... class Trainer:
+        ...     fanouts: tuple[int, ...] = option((), "neighbors by hop")
+        ...     features: tuple[str, ...] = option((), "what is read")
+        >>> with_whole_lists(Trainer, ["fanouts=5,5", "fanouts=[7]", "features=a,b"])
+        ['fanouts=[5,5]', 'fanouts=[7]', 'features=["a", "b"]']
+    """
+    kinds = plain_lists(cls)
+    found = []
+    for setting in overrides:
+        key, equals, value = setting.partition("=")
+        kind = kinds.get(key.strip())
+        found.append(
+            f"{key}={_as_list(value.strip(), kind)}" if equals and kind else setting
+        )
+    return found
 
 
 def from_mapping(cls: type[T], mapping: Mapping[str, Any], *, where: str = "") -> T:
@@ -246,6 +277,19 @@ def _parse_setting(setting: str) -> Mapped:
         except (ValueError, RecursionError):  # ValueError: too many digits
             continue
     raise ConfigError(f"setting {setting!r}: {key!r} is not a key; write a.b=value")
+
+
+def _as_list(text: str, kind: type) -> str:
+    """Return the TOML of a list of one kind of values, or the text where it is none."""
+    inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
+    pieces = [piece.strip() for piece in inner.split(",")]
+    quoted = ", ".join(json.dumps(piece, ensure_ascii=False) for piece in pieces)
+    for candidate in (text, f"[{inner}]", f"[{quoted}]" if all(pieces) else ""):
+        with contextlib.suppress(ValueError, RecursionError):
+            values = tomllib.loads(f"x = {candidate}\n")["x"]
+            if isinstance(values, list) and all(type(value) is kind for value in values):
+                return candidate
+    return text
 
 
 def _merge(target: Mapped, source: Mapping[str, Any], setting: str) -> None:

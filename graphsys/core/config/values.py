@@ -8,7 +8,7 @@ import numbers
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from graphsys.core.errors import ConfigError
 
@@ -16,7 +16,14 @@ REQUIRED: Any = dataclasses.MISSING
 
 
 class Checked:
-    """A config class whose values are checked however it is made, in Python as in TOML."""
+    """A config class whose values are checked however it is made, in Python as in TOML.
+
+    Attributes:
+        of_preset: Settings that a preset chose, not its user; of the object alone, which
+            is equal to one that was made otherwise.
+    """
+
+    of_preset: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         """Check every field; a whole number for a float is one, a list for a tuple, too.
@@ -42,6 +49,17 @@ def aliases_of(cls: type) -> dict[str, str]:
     }
 
 
+def plain_lists(cls: type) -> dict[str, type]:
+    """Return the fields of a config class that are lists of texts or ints, and of what."""
+    hints = typing.get_type_hints(cls)
+    kinds = {
+        field.name: typing.get_args(hints[field.name])[0]
+        for field in dataclasses.fields(cls)
+        if typing.get_origin(hints[field.name]) is tuple
+    }
+    return {name: kind for name, kind in kinds.items() if kind in (str, int)}
+
+
 def build(cls: type, mapping: Any, where: str, path: tuple[str, ...] = ()) -> Any:
     """Build a config from a mapping.
 
@@ -55,7 +73,7 @@ def build(cls: type, mapping: Any, where: str, path: tuple[str, ...] = ()) -> An
         ConfigError: An unknown key, a wrong type or a value out of range.
     """
     if not isinstance(mapping, Mapping):
-        raise _mismatch(mapping, "a table", where, path)
+        raise _mismatch(mapping, f"a table such as {_table_like(cls)}", where, path)
     hints = typing.get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}
     mapping = renamed(cls, mapping, where)
@@ -148,7 +166,7 @@ def _convert(
         return value
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise _mismatch(value, "a list", where, path)
+            raise _mismatch(value, f"a list such as {_like(hint, {})}", where, path)
         places = [(*path[:-1], f"{path[-1]}[{k}]") for k in range(len(value))]
         return tuple(
             _convert(item, arguments[0], limits, where, place)
@@ -156,7 +174,8 @@ def _convert(
         )
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
-            raise _mismatch(value, "a table", where, path)
+            like = _like(hint, limits)
+            raise _mismatch(value, f"a table by name such as {like}", where, path)
         return {
             key: _convert(v, arguments[1], limits, where, (*path, key))
             for key, v in value.items()
@@ -185,6 +204,34 @@ def _scalar(
         if not is_finite or is_low or (high is not None and value > high):
             raise _mismatch(value, wanted, where, path)
     return value
+
+
+def _like(hint: Any, limits: Mapping[str, Any]) -> str:
+    """Return a value of an annotation as TOML has it, for a message to show the form."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _like(arguments[0], limits)
+    if origin is tuple and arguments[0] in (int, str):
+        return "[5, 10]" if arguments[0] is int else '["a", "b"]'
+    if origin is tuple:
+        return f"[{_like(arguments[0], {})}]"
+    if origin is not None and origin is not typing.Literal:
+        return f"{{NAME = {_like(arguments[1], limits)}}}"
+    if dataclasses.is_dataclass(hint):
+        return _table_like(typing.cast("type", hint))
+    if origin is typing.Literal or limits.get("choices"):
+        return f'"{next(iter(arguments or limits["choices"]()))}"'
+    return {bool: "true", int: "5", float: "0.5"}.get(hint, '"a"')
+
+
+def _table_like(cls: type) -> str:
+    """Return a table of a config class with what it must have, or else its first key."""
+    fields, hints = dataclasses.fields(cls), typing.get_type_hints(cls)
+    needed = [it for it in fields if it.default is it.default_factory is REQUIRED]
+    pairs = [
+        f"{it.name} = {_like(hints[it.name], it.metadata)}" for it in needed or fields[:1]
+    ]
+    return f"{{{', '.join(pairs)}}}"
 
 
 def _wanted(hint: Any, limits: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from graphsys.core.config import apply_overrides, from_mapping
+from graphsys.core.config import apply_overrides, from_mapping, with_whole_lists
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.datasets.readers.pbg_config import read_pbg_mapping
 from graphsys.embedding.config import ANY_RELATION, EmbeddingConfig
@@ -143,7 +143,8 @@ def from_pbg_config(
     else:
         where, given = Path(config).name, read_pbg_mapping(config)
     mapped = _Conversion(where, given, tell).mapped
-    return from_mapping(EmbeddingConfig, apply_overrides(mapped, overrides), where=where)
+    settings = with_whole_lists(EmbeddingConfig, overrides)
+    return from_mapping(EmbeddingConfig, apply_overrides(mapped, settings), where=where)
 
 
 class _Conversion:

@@ -7,16 +7,19 @@ import pytest
 
 from graphsys.core.config import (
     apply_overrides,
+    check_settings,
     difference,
     from_mapping,
     load_toml,
     option,
     to_mapping,
     to_toml,
+    with_whole_lists,
 )
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.config import EmbeddingConfig, load_config, preset_names
 from graphsys.embedding.type_configs import RelationConfig
+from graphsys.gnn import GnnConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,8 +36,69 @@ class Outer:
     kind: Literal["dot", "cos"] = option("dot", "kind")
     limit: float | None = option(None, "limit")
     types: tuple[str, ...] = option((), "types")
+    sizes: tuple[int, ...] = option((), "sizes")
     inner: Inner = option(Inner(), "inner")  # noqa: RUF009 (the config base itself)
     table: Mapping[str, Inner] = option({}, "table")
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("sizes=5,5", (5, 5)),
+        ("sizes=5", (5,)),
+        ("sizes = [5, 5]", (5, 5)),
+        ("sizes=-1,0x10", (-1, 16)),
+        ("sizes=", ()),
+        ("types=a,b", ("a", "b")),
+        ("types=[a, b]", ("a", "b")),
+        ('types=["a,b", "c"]', ("a,b", "c")),
+        ('types="a,b",c', ('"a', 'b"', "c")),
+        ("types=1,true", ("1", "true")),
+        ("types=café", ("café",)),
+    ],
+)
+def test_a_list_on_a_command_line_needs_no_brackets(setting: str, expected: Any) -> None:
+    """A shell takes quotes away, and zsh takes brackets for names of files."""
+    name = setting.partition("=")[0].strip()
+    read = apply_overrides({}, with_whole_lists(Outer, [setting]))
+    assert getattr(from_mapping(Outer, read), name) == expected
+
+
+@pytest.mark.parametrize("setting", ["sizes=5,x", "sizes=5,,5", "sizes=1.5,2", "sizes=[5"])
+def test_what_is_no_list_is_refused_with_one(setting: str) -> None:
+    read = apply_overrides({}, with_whole_lists(Outer, [setting]))
+    with pytest.raises(
+        ConfigError, match=r"sizes: got .*, expected a list such as \[5, 10"
+    ):
+        from_mapping(Outer, read)
+
+
+def test_other_settings_stay_as_they_are() -> None:
+    given = ["name=a,b", "inner.weight=1", "types", "table.x.weight=2"]
+    assert with_whole_lists(Outer, given) == given
+
+
+@pytest.mark.parametrize(
+    ("cls", "setting"),
+    [
+        (EmbeddingConfig, 'relations={NAME = {operator = "affine"}}'),
+        (EmbeddingConfig, 'negatives=[{kind = "batch", num = 5}]'),
+        (EmbeddingConfig, 'edge_sets=[{edge_types = ["a", "b"]}]'),
+        (EmbeddingConfig, "node_types={NAME = {dim = 5}}"),
+        (GnnConfig, "side_tasks={NAME = 0.5}"),
+        (GnnConfig, "fanouts=[5, 10]"),
+        (GnnConfig, 'features=["a", "b"]'),
+    ],
+)
+def test_the_form_that_a_refusal_shows_is_taken(cls: type, setting: str) -> None:
+    name, _, shown = setting.partition("=")
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(cls, {name: "x" if shown[0] != "{" else 3})
+    assert str(caught.value).endswith(f"such as {shown}")
+    known = shown.replace("NAME", "content") if cls is GnnConfig else shown
+    read = apply_overrides({}, [f"{name}={known}"])
+    assert list(read) == [name]
+    check_settings(cls, read, "")
 
 
 @pytest.mark.parametrize(
@@ -53,15 +117,16 @@ class Outer:
             {"kind": "doot"},
             "one of dot, cos; did you mean 'dot'?",
         ),
-        ({"types": "a"}, "types: got 'a', expected a list"),
+        ({"types": "a"}, 'types: got \'a\', expected a list such as ["a", "b"]'),
+        ({"sizes": 5}, "sizes: got 5, expected a list such as [5, 10]"),
         ({"types": [1]}, "types[0]: got 1, expected a str"),
-        ({"inner": 3}, "inner: got 3, expected a table"),
+        ({"inner": 3}, "inner: got 3, expected a table such as {weight = 0.5}"),
         ({"inner": {"weigth": 3}}, "unknown key 'inner.weigth'; did you mean 'weight'?"),
         (
             {"table": {"a.b": {"weight": -1}}},
             "table.a.b.weight: got -1.0, expected",
         ),
-        ({"table": 1}, "table: got 1, expected a table"),
+        ({"table": 1}, "expected a table by name such as {NAME = {weight = 0.5}}"),
         ({"zzz": 1}, "unknown key 'zzz'; known: epochs, lr"),
     ],
 )
