@@ -36,8 +36,9 @@ class GnnConfig(Checked):
         group="Task", choices=TASKS.names, plugins=part_specs.TASKS_GROUP,
     )
     node_type: str = option(
-        "", "Node type whose labels are learned; by default the only type that has them.",
-        group="Task", applies=_OF_LABELS,
+        "", "Node type whose labels are learned, by default the only one that has them; or "
+        "that walks begin at.",
+        group="Task", applies=f"{_OF_LABELS}, positives = walks, gatne",
     )
     label: str = option(
         "label",
@@ -75,7 +76,7 @@ class GnnConfig(Checked):
         "edges",
         "Which pairs of nodes are to score high: the ends of edges, or a node and one that "
         "a walk from it meets. gatne always takes pairs of nodes on walks.",
-        group="Task", applies="link_prediction",
+        group="Task", applies="link_prediction, recommendation",
     )
     loss: str = option(
         "margin", "Loss of a pair against its negatives.",
@@ -294,7 +295,8 @@ class GnnConfig(Checked):
         minimum=1, group="Sampling", applies="pinsage",
     )
     walk_length: int = option(
-        3, "Steps of a walk.", minimum=1, group="Sampling", applies="pinsage, gatne"
+        3, "Steps of a walk.",
+        minimum=1, group="Sampling", applies="pinsage, gatne, positives = walks",
     )
     restart: float = option(
         0.5, "Chance of a walk to go back to its start after a step.",

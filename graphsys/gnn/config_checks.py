@@ -1,14 +1,18 @@
 """What of a config concerns several settings at once: those that contradict each other.
 
+Settings that do not contradict others but that nothing reads are told, not refused: each
+says what it is for where it is declared (``applies``).
+
 Configs are checked when they are made, so that these functions know their class by its
 fields alone.
 """
 
-from collections.abc import Collection
+import dataclasses
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from graphsys.core.errors import ConfigError
-from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.model_spec import models, spec_of
 from graphsys.gnn.part_specs import SAMPLERS, TASKS
 from graphsys.training.config import require_evaluations
 
@@ -59,7 +63,7 @@ def require_drawn(config: Any) -> None:
 def unread_settings(config: Any, learned: Collection[str], node_type: str) -> list[str]:
     """Return a line for each setting that is not at its default and that nothing reads.
 
-    They are told, not refused: a preset's fanouts stay where ``batch_size`` becomes 0.
+    They are told, not refused. What a preset chose is not told: nobody asked for it.
 
     Args:
         config: The settings.
@@ -73,14 +77,13 @@ def unread_settings(config: Any, learned: Collection[str], node_type: str) -> li
     of_batch = node_type in learned if node_type else learned
     whose = f"nodes of type {node_type!r}" if node_type else "nodes"
     reasons = (
-        ("fanouts", takes_all, "no neighbors are drawn"),
+        ("fanouts", takes_all or not spec.reads_fanouts, "no neighbors are drawn"),
         ("frontier", draws_none, "no neighbors are drawn"),
         ("replace", draws_none or spec.messages == "walks", "no neighbors are drawn"),
         ("reverse_edges", is_directed, "the model says which way edges go"),
         ("accumulate", config.is_full_batch, "an epoch is one batch"),
         ("epoch_batches", config.is_full_batch, "an epoch is one batch"),
         ("activation", spec.has_activation, "its layers have their own"),
-        ("rows_lr", config.learned_rows != "disk", "no rows are on disk"),
         ("learned_rows", not learned, "all nodes have features, no rows are learned"),
         (
             "row_decay",
@@ -88,14 +91,53 @@ def unread_settings(config: Any, learned: Collection[str], node_type: str) -> li
             f"the {whose} of a batch have no learned rows; weight_decay is of weights",
         ),
     )
+    told = {name: reason for name, is_unread, reason in reasons if is_unread}
+    for field in dataclasses.fields(config):
+        if field.name not in told and not is_read(config, field.name):
+            told[field.name] = f"it is for {field.metadata['applies']}"
+    usual = type(config)()
     return [
         f"{name}={_shown(found)} has no effect with model {config.model}, batch_size "
         f"{config.batch_size} and task {config.task}: {reason}"
-        for name, is_unread, reason in reasons
-        if is_unread
-        and (found := getattr(config, name))
-        != type(config).__dataclass_fields__[name].default
+        for name, reason in told.items()
+        if name not in config.of_preset
+        and (found := getattr(config, name)) != getattr(usual, name)
     ]
+
+
+def is_read(config: Any, name: str) -> bool:
+    """Tell whether what a setting says that it is for is there.
+
+    A model or a task of others may read what it likes: of those nothing is known.
+
+    Args:
+        config: The settings.
+        name: Of the setting.
+
+    Raises:
+        ConfigError: The setting is for something that is neither a model, a task, nor
+            ``key = value``: its declaration is wrong.
+    """
+    scopes = type(config).__dataclass_fields__[name].metadata["applies"]
+    return not scopes or any(_is_there(config, it) for it in scopes.split(", "))
+
+
+def _is_there(config: Any, scope: str) -> bool:
+    """Tell whether a setting's scope is there: a model, a task, ``key = value``."""
+    if scope in ("torchrun", "--cluster", "--device cuda"):  # settings do not say
+        return True
+    key, mark, value = scope.partition(" ")
+    if mark:
+        sign, _, wanted = value.partition(" ")
+        found = getattr(config, key)
+        if sign == ">":
+            return bool(found > float(wanted)) and is_read(config, key)
+        has = wanted in found if isinstance(found, Mapping) else wanted == str(found)
+        return has and is_read(config, key)
+    for registry, chosen in ((models, config.model), (TASKS, config.task)):
+        if scope in registry.modules:
+            return scope == chosen or chosen not in registry.modules
+    raise ConfigError(f"setting for {scope!r}, expected a model, a task or key = value")
 
 
 def _shown(value: Any) -> str:

@@ -87,6 +87,8 @@ class ModelSpec:
         is_skipgram: Whether it learns from windows of walks, whatever ``positives`` say.
         decoder: Of its rows, where others have the config's; "": as others.
         default_fanout: Neighbors per hop.
+        reads_fanouts: Whether it takes as many neighbors as ``fanouts`` say, where some
+            are drawn.
         device_gap: From the config, what a device has no kernels for, as the setting and
             the values that it has them for; None where it has all.
     """
@@ -113,6 +115,7 @@ class ModelSpec:
     is_skipgram: bool = False
     decoder: str = ""
     default_fanout: int = 10
+    reads_fanouts: bool = True
     device_gap: Callable[[Any], tuple[str, str] | None] = _everywhere
 
     def __post_init__(self) -> None:

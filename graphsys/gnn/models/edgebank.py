@@ -59,6 +59,7 @@ register(
         name="edgebank",
         make_stream=EdgeBank,
         is_of_links=True,
+        reads_fanouts=False,
         device_gap=lambda config: ("model", "all others"),
     )
 )

@@ -212,6 +212,7 @@ register(
         name="evolving",
         make_stream=Evolving,
         is_of_links=True,
+        reads_fanouts=False,
         device_gap=lambda config: ("model", "all others"),
     )
 )

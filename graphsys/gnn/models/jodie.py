@@ -90,6 +90,7 @@ register(
         name="jodie",
         make_stream=Jodie,
         is_of_links=True,
+        reads_fanouts=False,
         device_gap=lambda config: ("model", "all others"),
     )
 )

@@ -64,6 +64,7 @@ register(
         name="recency",
         make_stream=Recency,
         is_of_links=True,
+        reads_fanouts=False,
         device_gap=lambda config: ("model", "all others"),
     )
 )

@@ -1,5 +1,6 @@
 """Settings that nothing reads are told when a training begins, with the reason."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +11,14 @@ import pytest
 from graphsys import gnn
 from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.config_checks import require_drawn, unread_settings
+from graphsys.gnn.config_checks import is_read, require_drawn, unread_settings
 from graphsys.storage import Graph
 from tests.unit.gnn.small_graphs import graph_config, rings_and_trees, store_of
 
 LINKS = {"task": "link_prediction"}
+TIMES = {"task": "temporal_link_prediction"}
+CHANGES = {"task": "change_prediction"}
+BY_TIME = ("jodie", "edgebank", "recency")
 
 
 def small(**changes: Any) -> GnnConfig:
@@ -52,10 +56,24 @@ def unread(config: GnnConfig, *learned: str) -> list[str]:
         ({"rows_lr": 0.2}, "rows_lr"),
         ({"learned_rows": "disk"}, "learned_rows"),
         ({"row_decay": 0.1}, "row_decay"),
+        ({"bases": 2}, "bases"),
+        ({"heads": 4, "model": "gcn"}, "heads"),
+        ({"readout": "max"}, "readout"),
+        ({"edge_type": "buys"}, "edge_type"),
+        ({"side_tasks": {"content": 1}, "temperature": 0.2, **LINKS}, ""),
+        ({"temperature": 0.2, **LINKS}, "temperature"),
+        ({"margin": 0.2}, "margin"),
+        ({"margin": 0.2, "loss": "bpr", **LINKS}, "margin"),
+        ({"walk_length": 5, **LINKS}, "walk_length"),
+        ({"label": "kind", **LINKS}, "label"),
+        ({"sparsity_every": 5}, "sparsity_every"),
+        ({"lr_patience": 5}, "lr_patience"),
+        *(({"fanouts": (5, 5), "model": name, **TIMES}, "fanouts") for name in BY_TIME),
+        ({"fanouts": (5, 5), "model": "evolving", **CHANGES}, "fanouts"),
     ],
 )
 def test_a_setting_without_effect_is_told(settings: dict[str, Any], told: str) -> None:
-    assert unread(small(**settings)) == [told]
+    assert unread(small(**settings)) == ([told] if told else [])
 
 
 def test_it_is_told_once_and_the_training_goes_on(
@@ -94,6 +112,13 @@ def test_all_neighbors_are_not_drawn_with_replacement(settings: dict[str, Any]) 
         {"fanouts": (64, 64), "reverse_edges": False, "model": "ahep"},
         {"batch_size": 0, "reverse_edges": False},
         {"learned_rows": "disk", "rows_lr": 0.2},
+        {"bases": 2, "model": "rgcn"},
+        {"margin": 0.2, "model": "hep"},
+        {"margin": 0.2, **LINKS},
+        {"walk_length": 5, "p": 2, "positives": "walks", "node_type": "a", **LINKS},
+        {"window": 3, "q": 2, "node_type": "a", "model": "gatne", **LINKS},
+        {"sparsity": 0.5, "sparsity_every": 5},
+        {"gradient_compression": "int8"},
     ],
 )
 def test_a_setting_with_effect_is_not_told(settings: dict[str, Any]) -> None:
@@ -112,3 +137,39 @@ def test_only_nodes_of_a_batch_have_their_rows_decay(library: Graph, tmp_path: A
     of_graphs = graph_config(epochs=1, row_decay=0.1)
     with pytest.warns(UserWarning, match=r"^row_decay=0.1 .* nodes of type 'graph' of"):
         gnn.train(graphs, of_graphs, tmp_path / "graphs")
+
+
+def test_every_setting_says_what_it_is_for_so_that_it_can_be_looked_up() -> None:
+    config = GnnConfig()
+    for field in dataclasses.fields(config):
+        assert is_read(config, field.name) in (True, False)
+
+
+def test_a_model_of_others_may_read_every_setting(tmp_path: Any) -> None:
+    (tmp_path / "net.py").write_text(
+        "import torch\n\n\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self, num_in, num_out):\n"
+        "        super().__init__()\n"
+        "        self.map = torch.nn.Linear(num_in, num_out)\n\n"
+        "    def forward(self, rows, x_src, x_dst):\n"
+        "        return self.map(x_dst)\n"
+    )
+    own = small(model=f"{tmp_path / 'net.py'}:Net", bases=2, heads=4, readout="max")
+    assert unread(own) == ["readout"]
+
+
+def test_what_a_preset_chose_is_not_told() -> None:
+    """``acm-rgcn`` has bases of its own; what its user sets on top is told."""
+    chosen = gnn.load_config(preset="acm-rgcn", overrides=["model=sage"])
+    assert chosen.bases
+    assert unread(chosen) == []
+    own = gnn.load_config(preset="acm-rgcn", overrides=["model=sage", "bases=3"])
+    assert unread(own) == ["bases"]
+    assert own == replace(own, bases=3)
+
+
+@pytest.mark.parametrize("preset", gnn.preset_names())
+def test_presets_set_nothing_that_their_own_model_leaves_unread(preset: str) -> None:
+    config = replace(gnn.load_config(preset=preset))
+    assert not config.of_preset
+    assert unread_settings(config, ["node"], "") == []
