@@ -69,6 +69,18 @@ def map_in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def require_threads(num_threads: Any) -> None:
+    """Refuse what is no number of threads; None is all cores.
+
+    Raises:
+        ConfigError: It is no whole number >= 1.
+    """
+    if num_threads is not None and (
+        not hasattr(num_threads, "__index__") or num_threads < 1
+    ):
+        raise ConfigError(f"num_threads: got {num_threads!r:.60}, expected an int >= 1")
+
+
 class ThreadTeam:
     """Threads that wait for the next kernel: a few microseconds a call, not a pool's 100.
 
@@ -79,7 +91,7 @@ class ThreadTeam:
         num_threads: Size of the team; all cores by default.
 
     Raises:
-        ConfigError: it is no whole number.
+        ConfigError: it is no whole number >= 1.
 
     Examples:
         >>> with ThreadTeam(2) as team:
@@ -88,8 +100,7 @@ class ThreadTeam:
     """
 
     def __init__(self, num_threads: int | None = None) -> None:
-        if num_threads is not None and not hasattr(num_threads, "__index__"):
-            raise ConfigError(f"num_threads: got {num_threads!r:.60}, expected an int >= 1")
+        require_threads(num_threads)
         self.num_threads = num_threads or num_cores()
         self._task: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
         self._results: list[Any] = [None] * self.num_threads

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
+import numpy as np
+
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.engine.program import NodeId
 
@@ -54,6 +56,72 @@ def parse_parameters(
             raise ConfigError(f"parameter {name!r} of {owner} is given twice")
         values[name] = _value(text, known[name], f"parameter {name!r} of {owner}")
     return values
+
+
+def fitted(value: Any, kind: Any, what: str) -> Any:
+    """Return the value of a parameter as its type has it, or refuse it.
+
+    Several nodes are a list after that, which may be gone through more than once.
+
+    Args:
+        value: What a program gives.
+        kind: Type of the parameter.
+        what: The parameter, for messages.
+
+    Raises:
+        ConfigError: It is of another type; the message shows the form.
+
+    Examples:
+        >>> fitted((n for n in (3, 7)), Sequence[Any] | None, "sources of x")
+        [3, 7]
+        >>> fitted("no", bool, "weighted of x")
+        Traceback (most recent call last):
+        graphsys.core.errors.ConfigError: weighted of x: got 'no', expected True or False
+    """
+    choices = [choice for choice in _choices(kind) if choice is not type(None)]
+    if (value is None and type(None) in _choices(kind)) or len(choices) > 1:
+        return value  # of several types: whoever reads it looks
+    for choice in choices:
+        origin, arguments = get_origin(choice) or choice, get_args(choice)
+        if origin in (collections.abc.Mapping, dict):
+            if not hasattr(value, "items"):
+                raise _misfit(value, "numbers by id, such as {3: 0.5, 7: 2}", what)
+        elif origin in _SEQUENCES:
+            is_of_pairs = bool(arguments) and get_origin(arguments[0]) is tuple
+            return _pairs_of(value, what) if is_of_pairs else _nodes_of(value, what)
+        elif choice is bool and not _is_truth(value):
+            raise _misfit(value, "True or False", what)
+        elif choice in (int, float) and not isinstance(value, (int, float, np.number)):
+            wanted = "a number or None" if type(None) in _choices(kind) else "a number"
+            raise _misfit(value, wanted, what)
+    return value
+
+
+def _nodes_of(value: Any, what: str) -> list[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, collections.abc.Iterable):
+        raise _misfit(value, "a list of ids, such as [3, 7]", what)
+    return list(value)
+
+
+def _pairs_of(value: Any, what: str) -> list[tuple[Any, Any]]:
+    wanted = "pairs of ids, such as [(3, 7), (3, 9)]"
+    if isinstance(value, str | bytes) or not isinstance(value, collections.abc.Iterable):
+        raise _misfit(value, wanted, what)
+    found = []
+    for pair in value:
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise _misfit(pair, wanted, what)
+        found.append((pair[0], pair[1]))
+    return found
+
+
+def _is_truth(value: Any) -> bool:
+    """Tell whether a value is True or False, or 1 or 0; "false" would be true."""
+    return isinstance(value, bool | int | np.bool_ | np.integer) and value in (0, 1)
+
+
+def _misfit(value: Any, wanted: str, what: str) -> ConfigError:
+    return ConfigError(f"{what}: got {value!r:.60}, expected {wanted}")
 
 
 def _value(text: str, kind: Any, what: str) -> Any:

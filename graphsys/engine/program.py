@@ -4,11 +4,13 @@ Nothing here compiles or loads numba; :mod:`graphsys.engine.codegen.spec` reads 
 declarations, :mod:`graphsys.engine.codegen.lower` the functions.
 """
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, unknown_name
 
 
@@ -276,6 +278,26 @@ class _Functions:
     """``aggregate(self, before, node)``: the node's part of every aggregator, in order."""
     until: ClassVar[Any] = None
     """``until(self, totals)``: plain Python; true ends the loop."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Tell of what nothing reads, where its name is nearly one that is read."""
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("graphsys."):
+            _note_misspelled(cls)
+
+
+def _note_misspelled(cls: type) -> None:
+    """Say of functions and settings whose names are nearly those of a program."""
+    bases = [base for base in cls.__mro__ if base.__module__ == __name__]
+    read = {name for base in bases for name in vars(base) if not name.startswith("_")}
+    missing = (read | {"identity", "idempotent"}) - vars(cls).keys()
+    declared = (State, EdgeState, Aggregator, type)
+    for name, value in vars(cls).items():
+        is_other = name in read or name in inspect.get_annotations(cls)
+        if is_other or name.startswith("_") or isinstance(value, declared):
+            continue
+        for close in difflib.get_close_matches(name, missing, n=1, cutoff=0.8):
+            note(f"{cls.__name__}.{name} is not read by any run; did you mean {close!r}?")
 
 
 class Phase(_Functions):

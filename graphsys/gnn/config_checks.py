@@ -124,7 +124,7 @@ def is_read(config: Any, name: str) -> bool:
 
 def _is_there(config: Any, scope: str) -> bool:
     """Tell whether a setting's scope is there: a model, a task, ``key = value``."""
-    if scope in ("torchrun", "--cluster", "--device cuda"):  # settings do not say
+    if scope == "torchrun" or scope.startswith("-"):  # settings do not say
         return True
     key, mark, value = scope.partition(" ")
     if mark:

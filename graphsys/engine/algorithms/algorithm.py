@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypedDict, cast
 
-import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
+from graphsys.core.threads import require_threads
 from graphsys.engine.last_result import AGAIN, prepare_from
 from graphsys.engine.memory_plan import Facts, Need
 from graphsys.engine.native_plan import NativeRun, prepare_native
+from graphsys.engine.parameters import fitted
 from graphsys.engine.program import VertexProgram, parameter_types
 from graphsys.engine.program_run import ProgramRun, prepare_program
 from graphsys.engine.result import Result
@@ -200,6 +201,11 @@ class Algorithm:
             BudgetError: nothing fits the budget; the message names one that works.
         """
         topology = Topology.of(graph)
+        require_threads(num_threads)
+        kinds = self.parameters()
+        for name in options.keys() & kinds.keys():
+            what = f"parameter {name} of {self.name}"
+            options[name] = fitted(options[name], kinds[name], what)
         last = options.pop("last", None)
         if last is not None:
             return self._from_last(last, topology, implementation, num_threads, options)
@@ -324,11 +330,6 @@ class Algorithm:
         for name in known:
             if given[name].default is inspect.Parameter.empty and name not in options:
                 raise ConfigError(f"{self.name} needs the parameter {name!r}")
-            if name in options and (wanted := _misfit(options[name], given[name])):
-                raise ConfigError(
-                    f"parameter {name} of {self.name}: got {options[name]!r:.60}, expected "
-                    f"{wanted}"
-                )
 
     def _uses_native(self, implementation: str | None) -> bool:
         if implementation not in (None, "native", "program"):
@@ -454,14 +455,3 @@ ALGORITHMS: dict[str, Algorithm] = {}
 def followed() -> list[str]:
     """Return the names of the algorithms that go on from their last result."""
     return [name for name, it in ALGORITHMS.items() if it.follower]
-
-
-def _misfit(value: Any, parameter: inspect.Parameter) -> str:
-    """Return what a parameter that is a number takes, where a value is none; else ""."""
-    if parameter.annotation not in (int, float, int | None, float | None):
-        return ""
-    may_be_none = parameter.annotation in (int | None, float | None)
-    is_number = isinstance(value, (int, float, np.number))
-    if is_number or (value is None and may_be_none):
-        return ""
-    return "a number or None" if may_be_none else "a number"

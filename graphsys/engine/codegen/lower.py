@@ -295,6 +295,7 @@ class _Rewriter(ast.NodeTransformer):
         function = node.func
         if ast.unparse(function) == "self.total":
             return self.read_total(node)
+        self.refuse_method(node, function)
         node.args = [self.visit(argument) for argument in node.args]
         is_builtin = isinstance(function, ast.Name) and function.id in _BUILTINS
         target = None if is_builtin else self.global_value(function)
@@ -305,6 +306,27 @@ class _Rewriter(ast.NodeTransformer):
             return node
         node.func = ast.Name(id=self.callee(function, target), ctx=ast.Load())
         return node
+
+    def refuse_method(self, node: ast.Call, function: ast.AST) -> None:
+        """Refuse a call of something that a node, an edge or the program has."""
+        root = function
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if root is function or not isinstance(root, ast.Name):
+            return
+        if root.id != "self" and root.id not in self.roles:
+            return
+        assert isinstance(function, ast.Attribute)
+        owner, name = ast.unparse(function.value), function.attr
+        if owner != root.id:
+            remedy = f"write np.{name}({owner}), if NumPy has it"
+        elif owner == "self":
+            remedy = f"write def {name}(...) outside of the class, which may be called"
+        elif name == "at":
+            remedy = f"write {ast.unparse(node)}.name, the value of that node"
+        else:
+            remedy = "a program changes state by what update returns"
+        raise self.refuse(node, f"{ast.unparse(function)} cannot be called", remedy)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         base = self.visit(node.value)
@@ -379,7 +401,8 @@ class _Rewriter(ast.NodeTransformer):
         raise self.refuse(
             node,
             f"self.{node.attr} is not a parameter or number",
-            f"there are {cut_list(known, 12)}",
+            f"there are {cut_list(known, 12)}; a parameter is declared in the class, as "
+            f"{node.attr}: float = 1.0",
         )
 
     def read_total(self, node: ast.Call) -> ast.AST:

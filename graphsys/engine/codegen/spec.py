@@ -1,6 +1,8 @@
 """Reading a program's declarations: which states, phases and totals it has."""
 
 import math
+import numbers
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,6 +37,17 @@ _DTYPES = (
     "float32",
     "float64",
 )
+_BUILT_IN = {
+    "min": "minimum",
+    "minimum": "minimum",
+    "max": "maximum",
+    "maximum": "maximum",
+    "sum": "sum",
+    "add": "sum",
+    "mean": "mean",
+    "any": "any",
+}
+"""What programs call what Python and NumPy call otherwise."""
 _INHERITED = ("direction", "schedule", "max_supersteps", "message_type", "stores")
 
 
@@ -99,20 +112,25 @@ def spec_of(
             the program and what is missing.
         UnknownNameError: there is no such dtype.
     """
-    if max_supersteps is not None and max_supersteps < 1:
-        raise ConfigError(
-            f"max_supersteps is {max_supersteps}, expected a whole number >= 1"
-        )
+    _require_limit("max_supersteps", max_supersteps)
     if isinstance(program, type):
         spec = _declared_spec(program)
     else:
         spec, limit = _declared_spec(type(program)), program.max_supersteps
+        _require_limit(f"{spec.name}.max_supersteps", limit)
         if program.phases is not None:
             spec = replace(spec, max_supersteps=limit)
         else:
             spec = replace(spec, phases=(replace(spec.phases[0], max_supersteps=limit),))
     _check_program(spec, is_limited=max_supersteps is not None)
     return spec
+
+
+def _require_limit(what: str, limit: Any) -> None:
+    """Refuse a limit of supersteps that is no whole number >= 1; None is none."""
+    is_whole = isinstance(limit, numbers.Integral) and not isinstance(limit, bool)
+    if limit is not None and not (is_whole and limit >= 1):
+        raise ConfigError(f"{what} is {limit!r}, expected a whole number >= 1")
 
 
 def _declared_spec(program: type[VertexProgram]) -> ProgramSpec:
@@ -209,6 +227,7 @@ def _phase_of(
             f"{where}.direction must be 'out', 'in' or 'both', "
             f"got {settings['direction']!r}"
         )
+    _require_limit(f"{where}.max_supersteps", settings["max_supersteps"])
     settings["schedule"] = _schedule_of(program, kind, combine, where)
     repeat = is_single or kind.repeat
     functions = {n: getattr(kind, n) for n in ("active", "accepts", "aggregate", "until")}
@@ -230,13 +249,17 @@ def _combiner_of(kind: Any, where: str) -> Combiner | None:
     combine = kind.combine
     if (kind.message is None) != (combine is None):
         lacks, has = ("message", "combine") if combine else ("combine", "message")
-        raise ConfigError(f"{where} has {has} but no {lacks}")
+        form = "message(self, src, edge)" if combine else "combine = gs.sum, gs.minimum ..."
+        raise ConfigError(f"{where} has {has} but no {lacks}; write {form}")
     if combine is None or isinstance(combine, Combiner):
         return combine
     if not callable(combine):
         raise ConfigError(
             f"{where}.combine must be gs.sum, gs.minimum ..., got {combine!r}"
         )
+    own = _BUILT_IN.get(getattr(combine, "__name__", ""))
+    if own and not isinstance(combine, types.FunctionType):
+        raise ConfigError(f"{where}.combine is {combine!r}; write combine = gs.{own}")
     if not hasattr(kind, "identity"):
         raise ConfigError(f"{where}.combine needs identity = the message changing nothing")
     return Combiner("own", combine, kind.identity, getattr(kind, "idempotent", False))

@@ -23,10 +23,8 @@ References:
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
-from graphsys.core.errors import ConfigError
 from graphsys.engine import program as gs
 from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
 
@@ -66,8 +64,6 @@ class BeliefPropagation(gs.VertexProgram):
         refuse_negative(graph, "belief_propagation", only_nan=True)
         refuse_infinite(graph, "belief_propagation")
         evidence = {} if self.evidence is None else self.evidence
-        if not isinstance(evidence, Mapping):
-            raise ConfigError(f"evidence must map ids to fields, got {evidence!r}")
         return {
             node: {"own": field, "total": field, "value": 1 / (1 + math.exp(-2 * field))}
             for node, field in evidence.items()

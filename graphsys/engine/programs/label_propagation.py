@@ -9,7 +9,6 @@ ever, as pairs may, are cut short by ``max_supersteps``. O(N + E) per superstep.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -119,10 +118,6 @@ class LabelPropagation(gs.VertexProgram):
         if self.labels is None:
             numbers, labels = stored_labels(graph)
             return gs.NumberedStates(numbers, {"label": labels, "is_known": True})
-        if not isinstance(self.labels, Mapping):
-            raise ConfigError(
-                f"labels must map ids to classes, got {type(self.labels).__name__}"
-            )
         for node, label in self.labels.items():
             if not _is_class(label):
                 raise ConfigError(

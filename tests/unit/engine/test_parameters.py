@@ -118,6 +118,13 @@ def test_every_set_of_an_algorithm_is_read_from_text() -> None:
         ({"damping": None}, "parameter damping of pagerank: got None, expected a number"),
         ({"tolerance": [1]}, r"parameter tolerance of pagerank: got \[1\], expected a num"),
         ({"num_threads": "2"}, "num_threads: got '2', expected an int >= 1"),
+        ({"num_threads": 0}, "num_threads: got 0, expected an int >= 1"),
+        ({"num_threads": -1}, "num_threads: got -1, expected an int >= 1"),
+        (
+            {"weighted": "false"},
+            "weighted of pagerank: got 'false', expected True or False",
+        ),
+        ({"personalization": [1]}, r"got \[1\], expected numbers by id, such as \{3: 0.5"),
     ],
 )
 def test_values_of_another_type_are_refused_by_their_name(given: Any, said: str) -> None:
@@ -128,6 +135,39 @@ def test_values_of_another_type_are_refused_by_their_name(given: Any, said: str)
         len(gs.algorithms.pagerank(graph, damping=float(np.float32(0.5)), num_threads=1))
         == 2
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("random_walks", {"starts": 1}, "starts of random_walks: got 1, expected a list"),
+        ("betweenness", {"sources": "12"}, r"got '12', expected a list of ids, such as \["),
+        ("steiner_tree", {"terminals": 4}, "terminals of steiner_tree: got 4, expected"),
+        (
+            "jaccard",
+            {"pairs": [(0, 1, 2)]},
+            r"got \(0, 1, 2\), expected pairs of ids, such",
+        ),
+        ("jaccard", {"pairs": ["01"]}, "got '01', expected pairs of ids"),
+        ("jaccard", {"pairs": 3}, "got 3, expected pairs of ids"),
+    ],
+)
+def test_what_is_no_list_of_nodes_is_refused(name: str, given: Any, said: str) -> None:
+    """A text is none either: "12" would be the nodes 1 and 2."""
+    graph = gs.Topology.from_edges([0], [1], 2)
+    with pytest.raises(ConfigError, match=said):
+        ALGORITHMS[name](graph, **given)
+
+
+def test_nodes_may_come_from_a_generator() -> None:
+    """What a run needs is estimated from them first, so that they are read twice."""
+    graph = gs.Topology.from_edges([0, 1], [1, 0], 2)
+    walks = gs.algorithms.random_walks(graph, starts=(node for node in (0, 1)))
+    assert walks.table["id"].to_pylist() == [0, 1]
+    pairs = gs.algorithms.jaccard(graph, pairs=(pair for pair in np.array([[0, 1]])))
+    assert len(pairs) == 1
+    weights = gs.algorithms.pagerank(graph, personalization={0: 1.0})
+    assert len(weights) == 2
 
 
 @pytest.mark.parametrize("path", [None, 3, b"g"])

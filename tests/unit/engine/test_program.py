@@ -1,6 +1,7 @@
 """Programs of every kind that the model allows, and declarations that it refuses."""
 
 import math
+import warnings
 from typing import Any
 
 import networkx as nx
@@ -413,8 +414,12 @@ class NoUpdate(gs.Phase):
         ({"id": gs.state("int64")}, "a state cannot be called 'id'"),
         ({"degree": gs.state("int64")}, "a state cannot be called 'degree'"),
         ({"update": None}, "Given has no update"),
-        ({"message": None}, "Given has combine but no message"),
-        ({"combine": None}, "Given has message but no combine"),
+        ({"message": None}, "Given has combine but no message; write message(self, src"),
+        ({"combine": None}, "Given has message but no combine; write combine = gs.sum"),
+        ({"combine": min}, "combine is <built-in function min>; write combine = gs.min"),
+        ({"combine": np.add}, "combine is <ufunc 'add'>; write combine = gs.sum"),
+        ({"max_supersteps": 0}, "max_supersteps is 0, expected a whole number >= 1"),
+        ({"max_supersteps": 2.5}, "max_supersteps is 2.5, expected a whole number >= 1"),
         ({"combine": 3}, "combine must be gs.sum, gs.minimum ..., got 3"),
         ({"combine": some}, "combine needs identity"),
         ({"direction": "up"}, "direction must be 'out', 'in' or 'both', got 'up'"),
@@ -432,6 +437,40 @@ def test_declarations_that_do_not_fit_are_refused(attributes: Any, message: str)
     with pytest.raises(ConfigError) as caught:
         declared(**attributes)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("mesage", some, "message"),
+        ("accept", some, "accepts"),
+        ("max_superstep", 3, "max_supersteps"),
+        ("combiner", gs.sum_, "combine"),
+    ],
+)
+def test_a_name_that_is_nearly_one_of_a_programs_is_told(
+    name: str, value: Any, meant: str
+) -> None:
+    said = f"^Near.{name} is not read by any run; did you mean '{meant}'"
+    with pytest.warns(UserWarning, match=said) as told:
+        type("Near", (gs.VertexProgram,), {name: value})
+    assert [it.filename for it in told] == [__file__]
+
+
+def test_helpers_states_and_parameters_are_not_told() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = {
+            "update": some,
+            "updated": some,  # a helper beside what it is like
+            "starts": gs.state("int64"),
+            "phase": gs.aggregator(gs.sum_),
+            "gather": some,
+            "_updates": 3,
+            "messages": 3,
+            "__annotations__": {"messages": int},
+        }
+        type("Far", (gs.VertexProgram,), given)
 
 
 def test_totals_have_three_operations() -> None:

@@ -214,7 +214,27 @@ def a_large_product(self, src, edge):  # type: ignore[no-untyped-def]
     return src.value * (LARGE * 8 + 1)  # here
 
 
+def a_method(self, src, edge):  # type: ignore[no-untyped-def]
+    return self.doubled(src.value)  # here
+
+
+def a_method_of_a_node(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.vote_to_halt()  # here
+
+
+def an_at_alone(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.at(src.id)  # here
+
+
+def a_method_of_a_value(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value.sum()  # here
+
+
 REFUSED = [
+    (a_method, "self.doubled cannot be called; write def doubled(...) outside of the"),
+    (a_method_of_a_node, "src.vote_to_halt cannot be called; a program changes state by"),
+    (an_at_alone, "src.at cannot be called; write src.at(src.id).name"),
+    (a_method_of_a_value, "src.value.sum cannot be called; write np.sum(src.value)"),
     (a_large_power, "2 ** 70 is beyond the integers of 64 bits that programs have; write"),
     (a_large_shift, "1 << 40 << 40 is beyond the integers of 64 bits"),
     (a_large_product, "4611686018427387904 * 8 is beyond the integers of 64 bits"),
@@ -237,7 +257,7 @@ REFUSED = [
     (an_unknown_name, "the name 'nowhere' is not defined"),
     (an_undeclared_state, "src.vaule is not declared; there are value, id, out_degree"),
     (an_undeclared_column, "edge.length is not declared; there are weight, time"),
-    (an_undeclared_parameter, "self.damping is not a parameter or number"),
+    (an_undeclared_parameter, "a parameter is declared in the class, as damping: float"),
     (an_undeclared_total, "self.total('mass') is not declared; there are none"),
     (a_total_without_a_name, "self.total takes one name in quotes"),
     (a_total_of_two, "self.total takes one name in quotes"),
