@@ -39,6 +39,9 @@ def read_questions(file: str | Path, relation: str | None = None) -> pa.Table:
         )
     if not file.is_file():
         raise ConfigError(f"{file} is no file; give a table of questions")
+    if not file.stat().st_size:
+        lines = "a node per line" if file.suffix == ".txt" else "a header and a row each"
+        raise ConfigError(f"{file} is empty and asks nothing; write {lines}")
     try:
         table = _read(file)
     except (pa.ArrowException, OSError, ValueError) as err:
