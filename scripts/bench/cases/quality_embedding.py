@@ -86,8 +86,9 @@ def is_done(
     rows: list[dict[str, Any]], cell: Cell, partitions: int, sets: list[str]
 ) -> bool:
     """Return whether a cell was measured with the same settings."""
-    key = (cell.preset, partitions, sets, preset_text(cell.preset))
-    names = ("preset", "partitions", "overrides", "settings")
+    walks = cell.walks and asdict(cell.walks)
+    key = (cell.preset, partitions, sets, preset_text(cell.preset), walks)
+    names = ("preset", "partitions", "overrides", "settings", "walks")
     return any(tuple(row.get(name) for name in names) == key for row in rows)
 
 
