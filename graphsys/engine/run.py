@@ -21,7 +21,7 @@ def run(
     require_convergence: bool = False,
     memory: int | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 10,
+    checkpoint_every: int | None = None,
     resume: bool = False,
     check: bool = False,
     device: str = "cpu",
@@ -40,7 +40,7 @@ def run(
         memory: Budget of anonymous memory (``"4GB"``, or bytes); what there is by default.
             Rows are streamed from the store, and states paged, where they do not fit.
         checkpoint: Folder that keeps the run's state, so that it can be resumed.
-        checkpoint_every: Supersteps between two checkpoints.
+        checkpoint_every: Supersteps between two checkpoints; 10 by default.
         resume: Go on from the folder's checkpoint, if there is one.
         check: Test a combiner of your own on sampled messages after every superstep.
         device: ``cpu`` or ``cuda``.
@@ -66,7 +66,14 @@ def run(
     Warns:
         NotConvergedWarning: a limit ended the run; ``Result.converged`` is false.
     """
-    check_settings(device, strategy, checkpoint=checkpoint, resume=resume, check=check)
+    check_settings(
+        device,
+        strategy,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        check=check,
+    )
     work = prepare(
         program, graph, memory=memory, device=device, max_supersteps=max_supersteps
     )
@@ -97,13 +104,20 @@ def run_prepared(
     max_supersteps: int | None = None,
     require_convergence: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 10,
+    checkpoint_every: int | None = None,
     resume: bool = False,
     check: bool = False,
     progress: Progress = SILENT,
 ) -> Result:
     """Run what :func:`prepare` returned; arguments and errors are those of :func:`run`."""
-    check_settings(device, strategy, checkpoint=checkpoint, resume=resume, check=check)
+    check_settings(
+        device,
+        strategy,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        check=check,
+    )
     if device == "cuda":
         from graphsys.engine.cuda.run import run_on_device
 
@@ -123,7 +137,7 @@ def run_prepared(
         max_supersteps=max_supersteps,
         require_convergence=require_convergence,
         checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
+        checkpoint_every=10 if checkpoint_every is None else checkpoint_every,
         resume=resume,
         check=check,
         progress=progress,
@@ -135,6 +149,7 @@ def check_settings(
     strategy: str = "auto",
     *,
     checkpoint: Any = None,
+    checkpoint_every: Any = None,
     resume: bool = False,
     check: bool = False,
 ) -> None:
@@ -142,10 +157,12 @@ def check_settings(
 
     Raises:
         ConfigError: an unknown device, a strategy on the CPU, a checkpoint on CUDA, no
-            checkpoint to resume from.
+            checkpoint to resume from or to write every so often.
     """
     if resume and checkpoint is None:
         raise ConfigError("resume needs checkpoint, the folder to resume from")
+    if checkpoint_every is not None and checkpoint is None:
+        raise ConfigError("checkpoint_every needs checkpoint, the folder to keep it in")
     if device not in ("cpu", "cuda"):
         raise ConfigError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if device == "cpu" and strategy != "auto":

@@ -256,6 +256,8 @@ def test_nonsense_settings_are_refused(graph: Graph, tmp_path: Path) -> None:
         run(PageRank(), graph, checkpoint=tmp_path / "a", checkpoint_every=0)
     with pytest.raises(ConfigError, match="resume needs checkpoint"):
         run(PageRank(), graph, resume=True)
+    with pytest.raises(ConfigError, match="checkpoint_every needs checkpoint, the folder"):
+        run(PageRank(), graph, checkpoint_every=2)
 
 
 def test_what_a_killed_run_left_beside_its_checkpoint_goes(
