@@ -66,13 +66,17 @@ def test_softmax_has_the_value_and_gradients_of_torch(negatives: int, scale: flo
     ours = [it.clone().requires_grad_() for it in (positive, negative)]
     others = [it.double().requires_grad_() for it in (positive, negative)]
     loss = pair_loss(config_of(loss="softmax"), *ours)
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     classes = torch.zeros(50, dtype=torch.int64)
-    torch.nn.functional.cross_entropy(torch.cat(others, dim=1), classes).backward()
     wanted = torch.nn.functional.cross_entropy(torch.cat(others, dim=1), classes)
+    wanted.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == pytest.approx(wanted.item(), rel=1e-5)
     for own, other in zip(ours, others, strict=True):
-        np.testing.assert_allclose(own.grad, other.grad, rtol=1e-4, atol=1e-7)
+        assert own.grad is not None
+        assert other.grad is not None
+        np.testing.assert_allclose(
+            own.grad.numpy(), other.grad.numpy(), rtol=1e-4, atol=1e-7
+        )
 
 
 def test_softmax_holds_its_scores_once() -> None:
