@@ -156,7 +156,7 @@ class IcebugSource(Source):
             at = np.arange(first, first + batch.num_rows)
             src = np.searchsorted(ptr, at, side="right") - 1
             first += batch.num_rows
-            if self._is_once:
+            if self._is_once and kind.src_type == kind.dst_type:  # else there once
                 kept = src <= dst
                 src, dst, mask = src[kept], dst[kept], pa.array(kept)
                 columns = {key: it.filter(mask) for key, it in columns.items()}

@@ -1,7 +1,7 @@
 """Edges as tables, matrices and tensors, and as graphs and frames of other libraries."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 Ints = npt.NDArray[np.int64]
+_ROWS: Final = ("relation", "weight", "time")
 
 
 def edge_chunks(
@@ -25,22 +26,54 @@ def edge_chunks(
 ) -> Iterator[pa.Table]:
     """Yield the edges bucket by bucket; times as timestamps where they have a unit."""
     for name in edge_names(graph, edge_type):
-        kind, relations = graph.edge_type(name), graph.relations(name)
         for src, dst, bucket in edges_by_bucket(graph, name, split):
-            columns = {
-                "src": graph.ids_of(kind.src_type, src),
-                "dst": graph.ids_of(kind.dst_type, dst),
-                "edge_type": pa.array([name]).take(pa.array(np.zeros(len(src), np.int8))),
-            }
-            if bucket.relation is not None and relations is not None:
-                codes = pa.array(bucket.relation)
-                columns["relation"] = pa.array(relations, pa.string()).take(codes)
-            if bucket.weight is not None:
-                columns["weight"] = pa.array(bucket.weight)
-            if bucket.time is not None:
-                unit = graph.time_unit(name) if is_dated else ""
-                columns["time"] = typed(bucket.time, unit)
-            yield pa.table({**columns, **bucket.columns})
+            yield _table(graph, name, src, dst, bucket, is_dated=is_dated)
+
+
+def _table(
+    graph: GraphReader,
+    name: str,
+    src: Ints,
+    dst: Ints,
+    bucket: EdgeBucket,
+    *,
+    is_dated: bool,
+) -> pa.Table:
+    """Return the edges of a bucket, whose ends have the numbers ``src`` and ``dst``."""
+    kind, relations = graph.edge_type(name), graph.relations(name)
+    columns = {
+        "src": graph.ids_of(kind.src_type, src),
+        "dst": graph.ids_of(kind.dst_type, dst),
+        "edge_type": pa.array([name]).take(pa.array(np.zeros(len(src), np.int8))),
+    }
+    if bucket.relation is not None and relations is not None:
+        codes = pa.array(bucket.relation)
+        columns["relation"] = pa.array(relations, pa.string()).take(codes)
+    if bucket.weight is not None:
+        columns["weight"] = pa.array(bucket.weight)
+    if bucket.time is not None:
+        unit = graph.time_unit(name) if is_dated else ""
+        columns["time"] = typed(bucket.time, unit)
+    return pa.table({**columns, **bucket.columns})
+
+
+def _no_edges(graph: GraphReader, name: str) -> pa.Table:
+    """Return no edges with the columns that edges of the type have, in any split."""
+    none = np.empty(0, dtype=np.int64)
+    further = {*graph.manifest.edge_types[name].columns} - set(_ROWS)
+    buckets = (
+        graph.bucket(name, i, j, split)
+        for split in graph.splits(name)
+        for i, j in np.ndindex(graph.bucket_counts(name, split).shape)
+    )
+    filled = (it for it in buckets if further <= set(it.columns))
+    bucket = next(filled, graph.bucket(name, 0, 0))
+    columns = {key: values.slice(0, 0) for key, values in bucket.columns.items()}
+    rows = {
+        key: values[:0] for key in _ROWS if (values := getattr(bucket, key)) is not None
+    }
+    bucket = EdgeBucket(src=none, dst=none, columns=columns, **rows)
+    return _table(graph, name, none, none, bucket, is_dated=True)
 
 
 def edges_by_bucket(
@@ -90,10 +123,12 @@ def _ends(graph: GraphReader, name: str) -> tuple[Ints, Ints, npt.NDArray[Any] |
 
 
 def _whole(graph: GraphReader, edge_type: str | None, split: str | None) -> pa.Table:
-    chunks = list(edge_chunks(graph, edge_type, split))
-    if not chunks:
+    tables: list[pa.Table] = []
+    for name in edge_names(graph, edge_type):
+        tables += list(edge_chunks(graph, name, split)) or [_no_edges(graph, name)]
+    if not tables:
         return pa.table({"src": [], "dst": [], "edge_type": []})
-    return pa.concat_tables(chunks, promote_options="permissive")
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def to_pandas(graph: GraphReader, edge_type: str | None, split: str | None) -> Any:

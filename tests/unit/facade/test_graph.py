@@ -4,6 +4,7 @@ import gc
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphsys as gs
@@ -159,3 +160,19 @@ def test_the_graph_of_a_reader_is_the_same_and_keeps_it(tmp_path: Path) -> None:
     del part
     gc.collect()
     assert not folder.exists()
+
+
+def test_frames_without_an_edge_have_the_columns_of_all(tmp_path: Path) -> None:
+    days = pd.to_datetime(["2024-01-01", "2024-02-01"])
+    likes = pd.DataFrame({"src": ["a", "b"], "dst": ["x", "y"], "time": days})
+    likes = likes.assign(weight=[1.5, 2.0], relation=["r", "s"], note=[["p"], ["q", "r"]])
+    trusts = pd.DataFrame({"src": ["a"], "dst": ["b"], "since": [3], "time": days[:1]})
+    edges = {"user,likes,item": likes, "user,trusts,user": trusts}
+    graph = gs.ingest(out=tmp_path / "g", edges=edges, partitions=2).graph
+    empty, first = graph.at("2023-01-01"), graph.between("2024-02-01", "2024-03-01")
+    for name in (None, "likes", "trusts"):
+        for view, num_edges in ((empty, 0), (first, int(name != "trusts"))):
+            frame, whole = view.to_polars(name), graph.to_polars(name)
+            assert frame.schema == whole.schema
+            assert len(frame) == num_edges
+    assert dict(empty.to_pandas("likes").dtypes) == dict(graph.to_pandas("likes").dtypes)

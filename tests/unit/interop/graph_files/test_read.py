@@ -160,6 +160,19 @@ def test_an_undirected_graph_comes_back(
     assert edges_of(back, "weight") == edges_of(ring, "weight")
 
 
+@pytest.mark.parametrize("format", ["graphar", "networkit"])
+def test_undirected_edges_between_two_types_come_back(
+    tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    src, dst = np.array([0, 1, 2, 3, 3, 0]), np.array([0, 0, 1, 1, 0, 2])
+    chunk = EdgeChunk(src=src, dst=dst, edge_type=LIKES, columns={"weight": src + 0.5})
+    make_store(tmp_path / "shop", chunk, is_directed=False, partitions=2)
+    both = Graph(tmp_path / "shop")
+    back = there_and_back(both, tmp_path, format, monkeypatch)
+    assert not back.is_directed
+    assert edges_of(back, "weight") == edges_of(both, "weight")
+
+
 def archive(root: Path, *, directed: str = "true", **texts: str) -> Path:
     """Write a small archive as other writers do: CSV, by destination, usual prefixes."""
     counts = {"vertex/person/vertex_count": 3}
