@@ -247,8 +247,8 @@ def _no_weight(
         )
     return InputError(
         f"{where}: found {show(first.fields[2])} as weight, expected a number"
-        f"{decimal_remedy(first.fields[2])}; for triples of head, relation and tail "
-        "pass --format triples, else name other columns with --columns "
+        f"{decimal_remedy(first.fields[2], separator)}; for triples of head, relation "
+        "and tail pass --format triples, else name other columns with --columns "
         f"src,dst,NAME{hint}"
     )
 

@@ -178,7 +178,7 @@ def _explain(line: bytes, layout: LineFormat) -> str:
             f"line {layout.first_line}: {show(line)}"
         )
     for field, column in zip(fields, layout.columns, strict=True):
-        if (what := _explain_field(field, column)) is not None:
+        if (what := _explain_field(field, column, layout.separator)) is not None:
             return what
         if layout.keeps_zeros and column.kind == ID and has_lost_zeros(field):
             return (
@@ -201,7 +201,7 @@ def explain_open_quote(line: bytes, separator: int) -> str:
     )
 
 
-def _explain_field(field: bytes, column: TextColumn) -> str | None:
+def _explain_field(field: bytes, column: TextColumn, separator: int) -> str | None:
     """Say what is wrong with one field, or None."""
     if column.kind == SKIP:
         return None
@@ -218,7 +218,8 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     if column.kind in (NUMBER, MAYBE):
         if is_number(field) or (column.kind == MAYBE and is_missing(field)):
             return None
-        return f"found {text} as {called}, expected a number{decimal_remedy(field)}"
+        remedy = decimal_remedy(field, separator)
+        return f"found {text} as {called}, expected a number{remedy}"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     expected = _EXPECTED[column.kind]
@@ -229,20 +230,24 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     return f"found {text} as {called}, expected {expected}"
 
 
-def decimal_remedy(field: bytes) -> str:
+def decimal_remedy(field: bytes, separator: int) -> str:
     """Return the command that writes a number with commas as a number, or nothing."""
+    to_points, before = "s/,/./g", "([0-9])"
+    if separator == ord(","):  # other commas separate fields: within quotes only
+        before = '("[+-]?[0-9]+)'
+        to_points = f's/{before},([0-9]+")/\\1.\\2/g'
     if re.fullmatch(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?", field):
         return (
             "; if commas separate thousands and the field is in quotes, sed -E "
-            "':a;s/(\"[0-9]+),([0-9]{3})/\\1\\2/;ta' FILE > NEW"
+            "':a;s/(\"[+-]?[0-9]+),([0-9]{3})/\\1\\2/;ta' FILE > NEW"
         )
     if re.fullmatch(rb"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", field):
         return (
             "; if points separate thousands and commas are decimal points, sed -E "
-            "':a;s/([0-9])\\.([0-9]{3}[.,])/\\1\\2/;ta;s/,/./g' FILE > NEW"
+            f"':a;s/{before}\\.([0-9]{{3}}[.,])/\\1\\2/;ta;{to_points}' FILE > NEW"
         )
     if re.fullmatch(rb"[+-]?[0-9]+,[0-9]+", field):
-        return "; if commas are decimal points, sed 's/,/./g' FILE > NEW"
+        return f"; if commas are decimal points, sed -E '{to_points}' FILE > NEW"
     return ""
 
 

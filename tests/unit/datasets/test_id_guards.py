@@ -295,15 +295,29 @@ def test_a_third_column_that_looks_like_times_is_said(
     assert str(chunk.columns["time"][0].as_py()).startswith("2012-01-01 00:00:00")
 
 
-def test_decimal_commas_are_refused_with_what_replaces_them(write: Write) -> None:
-    path = write("Source;Target;Weight\na;b;3,5\nb;c;4,25\n", "g.csv")
-    with pytest.raises(InputError, match=r"g\.csv:2: found '3,5' as weight") as refused:
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Source;Target;Weight\na;b;3,5\nb;c;4,25\n", "3,5"),
+        ('Source,Target,Weight\na,b,"3,5"\nb,c,"4,25"\n', "3,5"),
+        ('Source,Target,Weight\na,b,"+1.003,5"\nb,c,"1.000.004,25"\n', "+1.003,5"),
+        ('Source,Target,Weight\na,b,"-1,003.5"\nb,c,"1,000,004.25"\n', "-1,003.5"),
+    ],
+)
+def test_decimal_commas_are_refused_with_what_replaces_them(
+    write: Write, text: str, found: str
+) -> None:
+    path = write(text, "g.csv")
+    expected = r"g\.csv:2: found " + re.escape(repr(found)) + " as weight"
+    with pytest.raises(InputError, match=expected) as refused:
         edges(path)
     (command,) = re.findall(r"sed .*", str(refused.value))
     new = path.parent / "new.csv"
     command = command.replace("FILE", str(path)).replace("NEW", str(new))
     subprocess.run(["bash", "-c", command], check=True)
-    assert edges(new) == [("a", "b", "3.5"), ("b", "c", "4.25")]
+    weights = [float(weight) for _, _, weight in edges(new)]
+    size = {"3": [3.5, 4.25], "+": [1003.5, 1000004.25], "-": [-1003.5, 1000004.25]}
+    assert weights == size[found[0]]
 
 
 def test_a_table_of_markdown_is_refused_with_what_makes_it_plain(write: Write) -> None:
