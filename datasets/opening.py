@@ -14,6 +14,7 @@ from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, base_name, formats, read_options
 from graphsys.datasets.files import InputFile, as_uri, input_file, only_member
 from graphsys.datasets.folders.neo4j import is_typed, refuse_lone_header
+from graphsys.datasets.other_formats import refuse_other
 from graphsys.datasets.pipes import is_pipe, put_aside
 from graphsys.datasets.readers.planetoid import planetoid_name
 from graphsys.datasets.split_names import SPLITS, split_files
@@ -60,76 +61,6 @@ _REMOTE: Final = {
     "gap",
     "npz",
     "mat",
-}
-_SQLITE: Final = (
-    "write its table of edges, sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > NEW.csv "
-    "(sqlite3 FILE .tables lists them)"
-)
-_ARRAYS: Final = "write its edges as Parquet or CSV"
-_PICKLE: Final = (
-    "load it, and give the graph (of NetworkX, SciPy, PyG) to gs.ingest in Python"
-)
-_HINTS: Final = {
-    ".sif": (
-        "pass --format triples if every line has three names, else write a line an edge, "
-        "awk -F'\\t' '{if(NF<2)n=split($0,f,/ +/);else n=split($0,f);"
-        'for(i=3;i<=n;i++)print f[1]"\\t"f[2]"\\t"f[i]}\' FILE > NEW.txt, and pass '
-        "--format triples; nodes without edges are left out"
-    ),
-    ".md": (
-        "write the table's columns, sed -E '/^[-|:+= ]+$/d; s/^ *\\| *//; s/ *\\| *$//; "
-        "s/ *\\| */|/g' FILE > NEW.csv"
-    ),
-    ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
-    ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
-    ".jsonl": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
-    ".ndjson": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
-    ".xlsx": "save the sheet as CSV",
-    ".xls": "save the sheet as CSV",
-    ".lgl": (
-        "write a line an edge, awk '/^#/{s=$2;next}{print s,$0}' FILE > NEW.txt, and pass "
-        "--undirected"
-    ),
-    ".tgf": "leave the nodes out, sed '1,/^#/d' FILE > NEW.txt",
-    ".npy": (
-        'write pairs as text, python -c "import numpy,sys; a=numpy.load(sys.argv[1]); '
-        "numpy.savetxt(sys.argv[2], a if a.shape[1]==2 else a.T, '%s')\" FILE NEW.txt"
-    ),
-    ".g6": 'write its edges, python -c "import networkx,sys; networkx.write_edgelist('
-    'networkx.read_graph6(sys.argv[1]), sys.argv[2], data=False)" FILE NEW.txt, and pass '
-    "--undirected",
-    ".s6": 'write its edges, python -c "import networkx,sys; networkx.write_edgelist('
-    'networkx.read_sparse6(sys.argv[1]), sys.argv[2], data=False)" FILE NEW.txt, and pass '
-    "--undirected",
-    ".xgmml": "export the network as GraphML or cyjs from Cytoscape",
-    ".dl": "write the graph as GraphML, for example by igraph",
-    ".sqlite": _SQLITE,
-    ".sqlite3": _SQLITE,
-    ".db": _SQLITE,
-    ".h5": _ARRAYS,
-    ".hdf5": _ARRAYS,
-    ".pt": "load it with torch, and give the object (of PyG) to gs.ingest in Python",
-    ".pkl": _PICKLE,
-    ".pickle": _PICKLE,
-    ".osm": "write its roads as GraphML, for example by osmnx",
-    ".pbf": "write its roads as GraphML, for example by osmnx",
-    ".orc": 'write it as Parquet, python -c "import pyarrow.orc as o, pyarrow.parquet as '
-    'p, sys; p.write_table(o.read_table(sys.argv[1]), sys.argv[2])" FILE NEW.parquet',
-    ".avro": "write its edges as Parquet or CSV",
-    ".bib": "write its references as CSV",
-    ".max": "write its arcs, awk '/^a/{print $2,$3,$4}' FILE > NEW.txt",
-    ".lz4": "decompress it, lz4 -d FILE NEW, and name that file",
-    ".lzma": "decompress it, xz -dc --format=lzma FILE > NEW, and name that file",
-    ".lzo": "decompress it, lzop -dc FILE > NEW, and name that file",
-    ".br": "decompress it, brotli -dc FILE > NEW, and name that file",
-    ".z": "decompress it, gzip -dc FILE > NEW, and name that file",
-    ".sz": "decompress it, snzip -dc FILE > NEW, and name that file",
-    ".snappy": "decompress it, snzip -dc FILE > NEW, and name that file",
-    ".7z": "unpack it and name the files in it",
-    ".rar": "unpack it and name the files in it",
-    ".sql": "load it into a database and write its table of edges as CSV",
-    ".cypher": "export the graph as CSV, as for neo4j-admin import",
-    ".jsonld": "write it as N-Triples, for example with rdfpipe -o nt FILE > NEW.nt",
 }
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 
@@ -293,8 +224,7 @@ def guess_format(path: Path) -> str:
         if suffix and suffix in formats.get(format_name).suffixes:
             return "neo4j" if format_name == "csv" and _is_neo4j(path) else format_name
     input_file(path)  # a missing file is the nearer reason
-    if (hint := _HINTS.get(suffix)) is not None:
-        raise InputError(f"{path}: {suffix} files are not read as they are; {hint}")
+    refuse_other(path)
     raise InputError(
         f"{path}: the name does not tell the format; say it with --format, "
         f"one of {', '.join(formats.names())}"

@@ -21,6 +21,7 @@ from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.base import ReadOptions, base_name
 from graphsys.datasets.columns import holds_features
 from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.other_formats import refuse_other
 from graphsys.datasets.readers.delimited import separator_of
 from graphsys.datasets.readers.in_memory import table_of
 from graphsys.datasets.readers.tables import Batches, arrow_batches, parquet_batches
@@ -29,7 +30,7 @@ from graphsys.datasets.split_names import by_split
 from graphsys.datasets.table_spec.adjacency import leading_comments
 from graphsys.datasets.table_spec.source import DescribedSource
 from graphsys.datasets.table_spec.spec import TablesCard
-from graphsys.datasets.text.first_lines import first_lines
+from graphsys.datasets.text.first_lines import first_lines, no_text
 from graphsys.datasets.text.layout import BLANKS, is_integer, is_missing, is_number
 from graphsys.storage.source import Source
 
@@ -212,6 +213,7 @@ class _Looks:
         card["file"] = str(file.path.absolute())
         if (read := _columnar(file)) is not None:
             return card, list(read.schema.names), file.name
+        refuse_other(file.path)
         mark = separator_of(file, self._options)
         lines = first_lines(
             file,
@@ -221,6 +223,10 @@ class _Looks:
             has_quotes=True,
             has_texts=True,
         )
+        if (
+            err := no_text(file, lines[0], "write it as CSV, Parquet or Arrow")
+        ) is not None:
+            raise err
         header = [field.decode("utf-8", "replace") for field in lines[0].fields]
         is_blank = mark in (BLANKS, ord(" "))
         card |= {"separator": " " if is_blank else chr(mark), "quotes": not is_blank}

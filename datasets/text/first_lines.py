@@ -94,13 +94,14 @@ def is_even_below(lines: Sequence[DataLine]) -> bool:
     return len({len(line.fields) for line in lines[1:]}) == 1
 
 
-def no_text(file: InputFile, line: DataLine) -> InputError | None:
+def no_text(
+    file: InputFile, line: DataLine, remedy: str = "name the format with --format"
+) -> InputError | None:
     """Return the error for a first line that is not text, or None."""
     if b"\x00" in line.text:
         return InputError(
             f"{file.name}:{line.number}: found binary data, {show(line.text, 20)}, "
-            "expected "
-            "lines of text; name the format with --format"
+            f"expected lines of text; {remedy}"
         )
     try:
         line.text.decode("utf-8")

@@ -12,6 +12,7 @@ from tests.advice.case import Case
 from tests.advice.conftest import Follow
 
 OPENING = "datasets/opening.py"
+OTHERS = "datasets/other_formats.py"
 TRIANGLE = {"num_nodes": 3, "num_edges": 3}
 TWO_EDGES = {"num_nodes": 3, "num_edges": 2}
 
@@ -58,7 +59,9 @@ def of_text(text: str, told_in: str, advice: str, **given: Any) -> Case:
 OPENKE = "2\n0 1 0\n1 2 0\n"
 ARCS = "p sp 3 2\na 1 2 5\na 2 3 7\n"
 CASES = {
-    "sif": of_name("a.sif", "a pp b\nb pp c\n", r"pass (--format triples) if"),
+    "sif": of_name(
+        "a.sif", "a pp b\nb pp c\n", r"pass (--format triples) if", told_in=OTHERS
+    ),
     "no suffix": of_name(
         "edges",
         "1 2\n2 3\n",
@@ -100,9 +103,25 @@ CASES = {
     "jsonl": of_name(
         "a.jsonl",
         '{"source": "a", "target": "b"}\n{"source": "b", "target": "c"}\n',
-        program="jq",
-        advice=r"name the keys, (jq -r '[^']+') FILE > NEW.tsv",
-        then=("$ {0} a.jsonl > b.tsv", "ingest b.tsv -o g --json"),
+        told_in=OTHERS,
+        advice=r'as Parquet, python (-c "import [^"]+") FILE NEW.parquet',
+        then=("$ {{python}} {0} a.jsonl b.parquet", "ingest b.parquet -o g --json"),
+    ),
+    "jsonl of nodes": of_name(
+        "a.jsonl",
+        '{"id": "a", "x": [1.5, 2]}\n{"id": "b", "x": [2, 3]}\n',
+        files={
+            "a.jsonl": '{"id": "a", "x": [1.5, 2]}\n{"id": "b", "x": [2, 3]}\n',
+            "b.csv": "src,dst\na,b\n",
+        },
+        told_in=OTHERS,
+        command="ingest --nodes u=a.jsonl --edges u,r,u=b.csv -o g",
+        advice=r'as Parquet, python (-c "import [^"]+") FILE NEW.parquet',
+        then=(
+            "$ {{python}} {0} a.jsonl a.parquet",
+            "ingest --nodes u=a.parquet --edges u,r,u=b.csv -o g --json",
+        ),
+        expected={"num_nodes": 2, "num_edges": 1},
     ),
     "openke": of_fixed("openke", "train2id.txt", OPENKE, "datasets/readers/openke.py"),
     "openke as triples": Case(

@@ -453,7 +453,7 @@ CASES = {
     ),
     "a file of LGL": of_file(
         "",
-        "datasets/opening.py",
+        "datasets/other_formats.py",
         r"an edge, (awk '[^']+') FILE > NEW.txt, and pass (--undirected)",
         files={"a.lgl": "# a\nb 1.5\n# b\nc 2\n"},
         command="ingest a.lgl -o g",

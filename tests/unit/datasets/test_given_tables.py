@@ -176,6 +176,31 @@ def test_lists_of_integers_are_features_where_they_are_named(tmp_path: Path) -> 
         assert done.graph.features("user", 0, "x")[0].tolist() == row
 
 
+@pytest.mark.parametrize("kind", ["nodes", "edges"])
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.orc", b"ORC\n\x00", r"t.orc: .orc files are not read as they are; write it as"),
+        ("t.pkl", b"\x80\x05", r"t.pkl: .pkl files .*; load it, .*table [(]of pandas[)]"),
+        (
+            "t.csv",
+            b"\x00\x01,\x02\x03\n",
+            r"t.csv:1: found binary data, .*; write it as CSV, P",
+        ),
+        ("t.csv", b"id,src,\xe9\n1,2,3\n", r"t.csv:1: found byte 0xe9.* iconv -f latin1"),
+    ],
+)
+def test_tables_of_other_formats_are_refused_with_a_way(
+    tmp_path: Path, kind: str, name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    ends = {"src": [1], "dst": [2]}
+    nodes = {"user": tmp_path / name} if kind == "nodes" else {}
+    edges = {"user,trusts,user": tmp_path / name if kind == "edges" else ends}
+    with pytest.raises(InputError, match=said):
+        gs.ingest(out=tmp_path / "g", nodes=nodes, edges=edges)
+
+
 def test_an_empty_or_wrong_feature_is_told_by_the_name_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "users.csv"
     edges = {"user,trusts,user": {"src": [10], "dst": [20]}}
