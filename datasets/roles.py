@@ -1,6 +1,7 @@
 """Which columns are the source, the destination, the weight, the time, the relation."""
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -122,7 +123,29 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
             f"{where}: no column for {' and '.join(missing)} among {_shown(names)}; "
             f"say which they are with {_suggested(names, found)}"
         )
-    return found | {name: name for name in taken if name not in found and name != "_"}
+    others = {*taken} - {*found, *found.values(), "_"}
+    return found | {name: name for name in taken if name in others}
+
+
+def warn_of_left_out(names: Sequence[str], called: Mapping[str, str], where: str) -> None:
+    """Name the columns that are left out since others were given their names.
+
+    Args:
+        names: The table's columns.
+        called: Name in the graph of every column taken; ``x[0]`` is a part of ``x``.
+        where: What messages call the table.
+    """
+    free = {*names} - {*called}
+    for column, role in called.items():
+        base = role.partition("[")[0]
+        if base in free:
+            free.remove(base)  # told once
+            warnings.warn(
+                f"{where}: the column {base!r} is left out, for {column!r} is taken as "
+                f"{base}; to keep both, call one otherwise in the file",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def _suggested(names: Sequence[str], found: Mapping[str, str]) -> str:

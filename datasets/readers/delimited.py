@@ -16,7 +16,7 @@ from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, read_head, text_file
 from graphsys.datasets.readers.edgelist import guess_columns, numbered_names, watched_ranges
-from graphsys.datasets.roles import find_roles, is_header
+from graphsys.datasets.roles import find_roles, is_header, warn_of_left_out
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.dialect import refuse_nodes_among_edges, refuse_row_names
 from graphsys.datasets.text.drawn_columns import refuse_drawn_table
@@ -87,6 +87,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         where = f"{file.name}:{lines[0].number}"
         refuse_nodes_among_edges(where, header, lines[1:], chr(separator))
         roles = _roles(header, options, where)
+        warn_of_left_out(options.columns or header, roles, where)
         names = [roles.get(name, "_") for name in header]
         skip, lines = lines[0].number, lines[1:]
         if not lines:

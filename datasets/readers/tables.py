@@ -20,7 +20,7 @@ from graphsys.core.types import DEFAULT_SPLIT, EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import graph_column, id_column
 from graphsys.datasets.files import InputFile, describe
-from graphsys.datasets.roles import find_roles
+from graphsys.datasets.roles import find_roles, warn_of_left_out
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.prefetch import prefetch
 from graphsys.datasets.times import warn_of_millionths
@@ -107,6 +107,8 @@ class TableSource(Source):
         self._roles = [
             find_roles(table.schema.names, options, table.name) for table in tables
         ]
+        for table, roles in zip(tables, self._roles, strict=True):
+            warn_of_left_out(options.columns or table.schema.names, roles, table.name)
         for table, roles in zip(tables, self._roles, strict=True):
             column = next((name for name, role in roles.items() if role == "time"), None)
             if column and pt.is_floating(table.schema.field(column).type):

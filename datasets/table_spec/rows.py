@@ -28,6 +28,7 @@ from graphsys.datasets.readers.tables import (
     arrow_batches,
     parquet_batches,
 )
+from graphsys.datasets.roles import warn_of_left_out
 from graphsys.datasets.table_spec.spec import TableCard
 from graphsys.datasets.text.first_lines import (
     DataLine,
@@ -239,7 +240,7 @@ class Table:
         if card.header:
             header = [it.decode("utf-8", "replace") for it in lines[0].fields]
             roles = _named(header, card.names, f"{self.file.name}:{lines[0].number}")
-            names = names or [roles[name] for name in header]
+            names = names or [roles.get(name, "_") for name in header]
             skip, lines = lines[0].number, lines[1:]
         self._require(names)
         if not lines:
@@ -337,13 +338,19 @@ class Table:
 
 
 def _named(names: Sequence[str], roles: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return what each of a file's columns is called in the graph."""
+    """Return what each column taken of a file is called in the graph."""
     for asked in roles.values():
         if asked not in names:
             err = unknown_name("column", asked, names)
             raise type(err)(f"{where}: {err}")
     called = {name: role for role, name in roles.items()}
-    return {name: called.get(name, name) for name in names}
+    warn_of_left_out(names, called, where)
+    given = {role.partition("[")[0] for role in roles}
+    return {
+        name: called.get(name, name)
+        for name in names
+        if name in called or name not in given
+    }
 
 
 def _ends_in_a_number(column: Any) -> bool:

@@ -55,7 +55,8 @@ def open_given(
             "user,trusts,user"; several files called train, valid and test are splits.
         options: Kind of ids, separator, direction; ``roles`` names columns.
         format: "adjacency" where edges are lists of neighbors; None for tables.
-        needs_edges: Refuse tables of nodes alone.
+        needs_edges: A graph is made: refuse tables of nodes alone, and name columns that
+            could be features. What is appended has the graph's.
 
     Raises:
         ConfigError: a type or the name of a column does not make sense.
@@ -75,7 +76,7 @@ def open_given(
         )
     kinds = {edge_type_of(key): table for key, table in edges.items()}
     _check_roles(options.roles, [*nodes, *(kind.relation for kind in kinds)])
-    looks = _Looks(options, has_lists=format is not None)
+    looks = _Looks(options, has_lists=format is not None, is_new=needs_edges)
     cards: dict[str, Any] = {"directed": not options.is_undirected}
     cards["nodes"] = [looks.nodes(name, table) for name, table in nodes.items()]
     cards["edges"] = [
@@ -128,8 +129,8 @@ def _check_roles(roles: Mapping[str, str], types: Sequence[str]) -> None:
 class _Looks:
     """Looks at the names of every table's columns, and describes it."""
 
-    def __init__(self, options: ReadOptions, *, has_lists: bool) -> None:
-        self._has_lists = has_lists
+    def __init__(self, options: ReadOptions, *, has_lists: bool, is_new: bool) -> None:
+        self._has_lists, self._is_new = has_lists, is_new
         self.names: list[str] = []
         self.tables: dict[str, Batches] = {}
         self._options = options
@@ -151,7 +152,8 @@ class _Looks:
         for role in ("label", "split", "time"):
             if role not in names and (found := _first(header, (role,))):
                 names[role] = found
-        self._warn_of_unread(node_type, where, card, header, set(names.values()))
+        if self._is_new:
+            self._warn_of_unread(node_type, where, card, header, set(names.values()))
         return card | {"type": node_type, "names": names, "header": True}
 
     def edges(self, kind: EdgeType, table: Any) -> dict[str, Any]:
@@ -303,11 +305,13 @@ class _Looks:
                 has_texts=True,
             )[1:]
             numeric = [n for n in others if _is_numbers(lines, list(header).index(n))]
+        has_x = "x" in header and "x" not in taken and self._is_vector(card, "x")
         if numeric:
+            features = [*["x"] * has_x, *numeric[:2]]  # x that is there stays part of x
             warnings.warn(
                 f"{where}: no model reads the columns {cut_list(numeric, 8)} of nodes "
                 f"{node_type!r}; to make them features, say --columns "
-                f"{node_type}.x={'+'.join(numeric[:2])}{'+...' * (len(numeric) > 2)}",
+                f"{node_type}.x={'+'.join(features)}{'+...' * (len(numeric) > 2)}",
                 UserWarning,
                 stacklevel=2,
             )

@@ -399,3 +399,64 @@ def test_columns_between_runs_of_blanks_are_tables_too(tmp_path: Path) -> None:
     graph = gs.ingest(out=tmp_path / "g", **tables).graph
     assert (graph.num_nodes, graph.num_edges) == (2, 2)
     assert sorted(graph.nodes("user", 0)["name"].to_pylist()) == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".csv", ".parquet"])
+@pytest.mark.parametrize("columns", [["uid", "id"], ["id", "uid"]])
+def test_a_column_named_for_a_role_wins_over_one_called_so(
+    tmp_path: Path, suffix: str, columns: list[str]
+) -> None:
+    def given(frame: pd.DataFrame, name: str) -> Any:
+        path = tmp_path / f"{name}{suffix}"
+        if suffix == ".csv":
+            frame.to_csv(path, index=False)
+        elif suffix:
+            frame.to_parquet(path)
+        return path if suffix else frame
+
+    users = pd.DataFrame({"id": [1, 2], "uid": [10, 20], "grade": [7, 8], "label": [0, 1]})
+    sales = pd.DataFrame({"src": [5, 6], "buyer": [10, 20], "seller": [20, 10]})
+    sales = sales.assign(time=[7, 8], when=[100, 200])
+    nodes = {"user": given(users[[*columns, "grade", "label"]], "users")}
+    edges = {"user,buys,user": given(sales, "sales")}
+    roles = "buys.src=buyer,buys.dst=seller,buys.time=when,user.id=uid,user.label=grade"
+    with pytest.warns(UserWarning, match="is left out, for") as told:
+        graph = gs.ingest(out=tmp_path / "g", nodes=nodes, edges=edges, columns=roles).graph
+    left = [
+        pair
+        for it in told
+        for pair in re.findall(r"column '(\w+)' is left out, for '(\w+)'", str(it.message))
+    ]
+    assert sorted(left) == [
+        ("id", "uid"),
+        ("label", "grade"),
+        ("src", "buyer"),
+        ("time", "when"),
+    ]
+    assert graph.nodes("user", 0).to_pydict() == {"id": [10, 20], "label": [7, 8]}
+    rows = {"src": [10, 20], "dst": [20, 10], "edge_type": ["buys"] * 2, "time": [100, 200]}
+    assert graph.to_polars().to_dict(as_series=False) == rows
+    named = {"src": "buyer", "dst": "seller", "time": "when"}
+    with pytest.warns(UserWarning, match="the column 'src' is left out, for 'buyer' is"):
+        plain = gs.ingest(edges["user,buys,user"], tmp_path / "h", columns=named).graph
+    assert plain.to_polars().drop("edge_type").rows() == [(10, 20, 100), (20, 10, 200)]
+
+
+def test_features_that_are_there_stay_where_more_are_advised(tmp_path: Path) -> None:
+    table = {"id": [1, 2], "x": [[1.0, 2.0], [3.0, 4.0]], "age": [5, 6]}
+    edges = {"user,r,user": {"src": [1], "dst": [2]}}
+    with pytest.warns(UserWarning, match=r"--columns user.x=x[+]age$") as told:
+        graph = gs.ingest(out=tmp_path / "g", nodes={"user": table}, edges=edges).graph
+    more = {**table, "id": [3, 4]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph.append(nodes={"user": more})  # has the columns that the graph has
+        advised = str(told[0].message).rpartition("--columns ")[2]
+        both = gs.ingest(
+            out=tmp_path / "h", nodes={"user": table}, edges=edges, columns=advised
+        )
+    assert both.graph.features("user", 0, "x").tolist() == [[1, 2, 5], [3, 4, 6]]
+    with pytest.warns(UserWarning, match="'x' is left out, for 'age' is taken as x"):
+        gs.ingest(
+            out=tmp_path / "i", nodes={"user": table}, edges=edges, columns="user.x=age"
+        )
