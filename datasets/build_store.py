@@ -1,11 +1,13 @@
 """From data in any shape to a store."""
 
+import dataclasses
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.missing_nodes import ListedNodesOnly
@@ -15,6 +17,7 @@ from graphsys.datasets.signed_edges import SignedSource
 from graphsys.datasets.table_spec.typed_tables import open_given
 from graphsys.datasets.time_units import TimedSource
 from graphsys.storage.ingest.ingest import ingest as ingest_source
+from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.split_spec import Shares, SplitSpec, split_spec
 
 if TYPE_CHECKING:
@@ -80,8 +83,10 @@ def ingest(
     Raises:
         InputError: the data cannot be read.
         ConfigError: an option has a value that does not exist.
+        UnknownNameError: there is no such option; the message has the nearest.
         OutputExistsError: ``out`` exists and ``overwrite`` is false.
     """
+    _require_known(options)
     split = _split_asked(split, by, negatives, inverse, options.get("seed", 0))
     if out is None:
         raise ConfigError("out: got none, expected the folder where the store goes")
@@ -111,6 +116,15 @@ def ingest(
         missing_nodes=missing_nodes,
         **options,
     )
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    """Refuse options that neither reading nor writing has."""
+    written = {field.name for field in dataclasses.fields(IngestOptions)}
+    written |= set(inspect.signature(ingest_source).parameters)
+    known = (written | set(inspect.signature(ingest).parameters)) - {"options", "source"}
+    for name in options.keys() - known:
+        raise unknown_name("option of ingest", name, known - {"memory_bytes"})
 
 
 def open_data(

@@ -56,6 +56,7 @@ _REMOTE: Final = {
     "triples",
     "parquet",
     "arrow",
+    "jsonl",
     "mtx",
     "metis",
     "gap",

@@ -15,10 +15,6 @@ _PICKLE: Final = (
     "load it, and give the graph (of NetworkX, SciPy, PyG) or the table (of pandas) to "
     "gs.ingest in Python"
 )
-_JSON_LINES: Final = (
-    'write it as Parquet, python -c "import pyarrow.json as j, pyarrow.parquet as p, sys; '
-    'p.write_table(j.read_json(sys.argv[1]), sys.argv[2])" FILE NEW.parquet'
-)
 _HINTS: Final = {
     ".sif": (
         "pass --format triples if every line has three names, else write a line an edge, "
@@ -32,8 +28,6 @@ _HINTS: Final = {
     ),
     ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
     ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
-    ".jsonl": _JSON_LINES,
-    ".ndjson": _JSON_LINES,
     ".xlsx": "save the sheet as CSV",
     ".xls": "save the sheet as CSV",
     ".lgl": (

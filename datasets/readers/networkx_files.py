@@ -170,8 +170,10 @@ def _cytoscape(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_lines(content: bytes) -> str:
-    """Return the command that makes lines of JSON that is no graph, or nothing."""
+    """Return what leads on from JSON that is no graph: lines of it, or nothing."""
     found = json_kind(content)
+    if found is not None and "jsonl" in found[1]:
+        return f"; {found[1]}"
     if found is not None and "jq " in found[1]:
         return f"; name the keys of both ends, {found[1][found[1].index('jq ') :]}"
     if content.lstrip()[:1] == b"[":

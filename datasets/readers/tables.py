@@ -1,27 +1,31 @@
-"""Tables of edges in Arrow's memory: Parquet, Arrow IPC and Feather files, streams.
+"""Tables of edges in Arrow's memory: Parquet, Arrow IPC, Feather, streams, JSON Lines.
 
 Columns are found by name (roles.py): src, dst, weight, time, relation, and the rest. A
 column ``split`` of names tells the splits of edges.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json as pj
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EDGE
-from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.columns import graph_column, id_column
-from graphsys.datasets.files import InputFile, describe
+from graphsys.datasets.files import InputFile, describe, text_file
 from graphsys.datasets.roles import find_roles, warn_of_left_out
 from graphsys.datasets.split_names import by_split
+from graphsys.datasets.text.blocks import Bytes, text_blocks
 from graphsys.datasets.text.prefetch import prefetch
 from graphsys.datasets.times import warn_of_millionths
 from graphsys.storage.ingest.split_column import rows_of
@@ -226,19 +230,14 @@ def _id_kind(schema: pa.Schema, roles: dict[str, str], options: ReadOptions) -> 
     return "auto" if all(pt.is_integer(kind) for kind in plain) else "string"
 
 
-def open_parquet(files: list[InputFile], options: ReadOptions) -> Source:
-    """Make a source of Parquet files.
+def _open(
+    files: list[InputFile], options: ReadOptions, *, look: Callable[[InputFile], Batches]
+) -> Source:
+    """Make a source of files of tables; those called like splits are splits.
 
     Raises:
-        InputError: a file is no Parquet file, or lacks columns.
+        InputError: a file is not of this format, or lacks columns.
     """
-    return _by_files(files, parquet_batches, options)
-
-
-def _by_files(
-    files: list[InputFile], look: Callable[[InputFile], Batches], options: ReadOptions
-) -> Source:
-    """Make a source of files of tables; those called like splits are splits."""
     pairs = by_split(files)
     tables = [look(file) for file, _ in pairs]
     return TableSource(tables, options, [split for _, split in pairs])
@@ -270,15 +269,6 @@ def _rows_of(schema: pa.Schema, names: Sequence[str]) -> int:
     return CHUNK_ROWS >> 3 if is_wide else CHUNK_ROWS
 
 
-def open_arrow(files: list[InputFile], options: ReadOptions) -> Source:
-    """Make a source of Arrow IPC files (Feather V2) or streams.
-
-    Raises:
-        InputError: a file is neither, or lacks columns.
-    """
-    return _by_files(files, arrow_batches, options)
-
-
 def arrow_batches(file: InputFile) -> Batches:
     """Open an Arrow IPC file or stream.
 
@@ -305,6 +295,116 @@ def arrow_batches(file: InputFile) -> Batches:
     return Batches(file.name, reader.schema, read)
 
 
+def json_lines_batches(file: InputFile) -> Batches:
+    """Open a file of JSON Lines: an object a line, whose keys are columns.
+
+    A key that a line lacks is null there; keys of an object within have a point,
+    ``user.id``. The file is read twice: of its first lines alone, types would be a guess.
+
+    Raises:
+        InputError: a line is no object, or a key has values that are not of one type.
+    """
+    file = text_file(file)
+    schema = pa.schema([])
+    for lines, first in _lines(file):
+        schema = _wider(schema, _parsed(file, lines, first).schema, file.name)
+    whole = _flat(schema.empty_table())
+
+    def read(names: list[str]) -> Iterator[pa.RecordBatch]:
+        keys = [key for key in schema.names if any(_is_of(name, key) for name in names)]
+        wanted = pa.schema([schema.field(key) for key in keys])
+        for lines, first in _lines(file):
+            table = _flat(_parsed(file, lines, first, wanted)).select(names)
+            yield from table.combine_chunks().to_batches()
+
+    return Batches(file.name, whole.schema, read)
+
+
+def _is_of(name: str, key: str) -> bool:
+    """Tell whether a column is a key's, or of an object that is its value."""
+    return name == key or name.startswith(f"{key}.")
+
+
+def _lines(file: InputFile) -> Iterator[tuple[Bytes, int]]:
+    """Yield blocks of lines, each with how many lines are before it."""
+    before = 0
+    for load in text_blocks(file):
+        block = load().data
+        if len(block):
+            yield block, before
+            before += int(np.count_nonzero(block == ord("\n")))
+
+
+def _parsed(
+    file: InputFile, lines: Bytes, before: int, schema: pa.Schema | None = None
+) -> pa.Table:
+    """Return the objects of lines as a table, of all keys or of those of a schema.
+
+    Raises:
+        InputError: a line is no object; names it.
+    """
+    options = pj.ParseOptions(
+        explicit_schema=schema,
+        unexpected_field_behavior="infer" if schema is None else "ignore",
+    )
+    try:
+        table = pj.read_json(
+            pa.BufferReader(pa.py_buffer(lines)),
+            read_options=pj.ReadOptions(block_size=len(lines) + 1),
+            parse_options=options,
+        )
+        table.validate(full=True)  # texts are not looked at before
+    except pa.ArrowException as err:
+        said = str(err).removeprefix("JSON parse error: ")
+        row = re.search(r" in row (\d+)$", said)
+        where, what = file.name, said
+        if row is not None:  # empty lines are none
+            filled = [k for k, it in enumerate(bytes(lines).split(b"\n")) if it.strip()]
+            where = f"{where}:{before + filled[int(row[1])] + 1}"
+            what = said[: row.start()].rstrip(".")
+        remedy = ""
+        if bytes(lines[:64]).lstrip()[:1] == b"[":
+            remedy = (
+                "; make lines of a list, python -c 'import json, sys; "
+                "[print(json.dumps(it)) for it in json.load(open(sys.argv[1]))]' FILE > "
+                "NEW.jsonl"
+            )
+        raise InputError(
+            f"{where}: expected an object a line, with values of one type a key: {what}"
+            f"{remedy}"
+        ) from err
+    return table
+
+
+def _wider(one: pa.Schema, other: pa.Schema, where: str) -> pa.Schema:
+    """Return the types that hold the values of both schemas.
+
+    Raises:
+        InputError: a key has values that are not of one type.
+    """
+    known = {field.name: field for field in one}
+    for field in other:
+        old = known.get(field.name, field)
+        kinds = [pa.schema([old]), pa.schema([field])]
+        try:
+            known[field.name] = pa.unify_schemas(kinds, promote_options="permissive")[0]
+        except pa.ArrowException as err:
+            if not {old.type, field.type} <= {pa.string(), pa.timestamp("s")}:
+                raise InputError(
+                    f"{where}: key {field.name!r} has values of type {old.type} and of "
+                    f"type {field.type}, expected one type; write all as texts"
+                ) from err
+            known[field.name] = field.with_type(pa.string())  # texts, some of them dates
+    return pa.schema(list(known.values()))
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Return a table with the keys of objects as columns of their own."""
+    while any(pt.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    return table
+
+
 def _seekable(file: InputFile) -> Any:
     """Open a file for random access; a compressed one is decompressed in memory."""
     if file.is_plain:
@@ -326,13 +426,30 @@ def _guarded(
         ) from err
 
 
-formats.register("parquet")(
-    Format(open=open_parquet, suffixes=(".parquet", ".pq"), about="Parquet tables of edges")
-)
-formats.register("arrow")(
-    Format(
-        open=open_arrow,
-        suffixes=(".arrow", ".arrows", ".ipc", ".feather"),
-        about="Arrow IPC files and streams, Feather",
+_FORMATS: Final = {
+    "parquet": (parquet_batches, (".parquet", ".pq"), "Parquet tables of edges"),
+    "arrow": (
+        arrow_batches,
+        (".arrow", ".arrows", ".ipc", ".feather"),
+        "Arrow IPC files and streams, Feather",
+    ),
+    "jsonl": (json_lines_batches, (".jsonl", ".ndjson"), "JSON Lines: an edge a line"),
+}
+
+for _name, (_look, _suffixes, _about) in _FORMATS.items():
+    formats.register(_name)(
+        Format(open=partial(_open, look=_look), suffixes=_suffixes, about=_about)
     )
-)
+
+
+def table_batches(file: InputFile) -> Batches | None:
+    """Open a table whose file tells its columns' types, by its suffix; None for others.
+
+    Raises:
+        InputError: it is not what its name says.
+    """
+    suffix = base_name(file.path)[1]
+    for look, suffixes, _ in _FORMATS.values():
+        if suffix in suffixes:
+            return look(file)
+    return None

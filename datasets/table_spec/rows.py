@@ -22,12 +22,7 @@ from graphsys.datasets.columns import (
 )
 from graphsys.datasets.files import InputFile, input_file, text_file
 from graphsys.datasets.readers.edgelist import guess_kind
-from graphsys.datasets.readers.tables import (
-    CHUNK_ROWS,
-    Batches,
-    arrow_batches,
-    parquet_batches,
-)
+from graphsys.datasets.readers.tables import CHUNK_ROWS, Batches, table_batches
 from graphsys.datasets.roles import warn_of_left_out
 from graphsys.datasets.table_spec.spec import TableCard
 from graphsys.datasets.text.first_lines import (
@@ -117,12 +112,8 @@ class Table:
             file = replace(file, encoding=card.encoding)
         self.file = file
         self.num_bytes = file.num_bytes
-        suffix = base_name(file.path)[1]
-        if suffix in (".parquet", ".pq"):
-            self._batches = parquet_batches(file)
-        elif suffix in (".arrow", ".arrows", ".ipc", ".feather"):
-            self._batches = arrow_batches(file)
-        else:
+        self._batches = table_batches(file)
+        if self._batches is None:
             if not file.encoding:
                 self.file = text_file(file)
             self.layout, self.skip = self._look()

@@ -18,13 +18,13 @@ import pyarrow.types as pt
 
 from graphsys.core.errors import ConfigError, InputError, cut_list, unknown_name
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
-from graphsys.datasets.base import ReadOptions, base_name
+from graphsys.datasets.base import ReadOptions
 from graphsys.datasets.columns import holds_features
-from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.files import input_file
 from graphsys.datasets.other_formats import refuse_other
 from graphsys.datasets.readers.delimited import separator_of
 from graphsys.datasets.readers.in_memory import table_of
-from graphsys.datasets.readers.tables import Batches, arrow_batches, parquet_batches
+from graphsys.datasets.readers.tables import Batches, table_batches
 from graphsys.datasets.roles import find_roles
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.table_spec.adjacency import leading_comments
@@ -34,7 +34,6 @@ from graphsys.datasets.text.first_lines import first_lines, no_text
 from graphsys.datasets.text.layout import BLANKS, is_integer, is_missing, is_number
 from graphsys.storage.source import Source
 
-ARROW_SUFFIXES: Final = (".arrow", ".arrows", ".ipc", ".feather")
 _READ: Final = ("id", "label", "labels", "split", "time", "name")
 _POSITIONS: Final = ("src", "dst", "weight")
 
@@ -133,6 +132,7 @@ class _Looks:
         self._has_lists, self._is_new = has_lists, is_new
         self.names: list[str] = []
         self.tables: dict[str, Batches] = {}
+        self._of_files: dict[str, Batches | None] = {}
         self._options = options
 
     def nodes(self, node_type: str, table: Any) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class _Looks:
         file = input_file(table)
         self.names.append(file.name)
         card["file"] = str(file.path.absolute())
-        if (read := _columnar(file)) is not None:
+        if (read := self._batches(card["file"])) is not None:
             return card, list(read.schema.names), file.name
         refuse_other(file.path)
         mark = separator_of(file, self._options)
@@ -267,9 +267,15 @@ class _Looks:
             )
         return found
 
+    def _batches(self, name: str) -> Batches | None:
+        """Return a table that tells its columns' types: in memory, or opened once."""
+        if name not in self.tables and name not in self._of_files:
+            self._of_files[name] = table_batches(input_file(name))
+        return self.tables.get(name) or self._of_files[name]
+
     def _is_vector(self, card: Mapping[str, Any], column: str) -> bool:
         """Tell whether a column is features as it is; in text there are none."""
-        batches = self.tables.get(card["file"]) or _columnar(input_file(card["file"]))
+        batches = self._batches(card["file"])
         return batches is not None and holds_features(batches.schema.field(column).type)
 
     def _known(self, column: str, header: Sequence[str], where: str) -> str:
@@ -290,9 +296,7 @@ class _Looks:
         others = [
             name for name in header if name not in taken and name.lower() not in _READ
         ]
-        if (batches := self.tables.get(card["file"])) is None:
-            batches = _columnar(input_file(card["file"]))
-        if batches is not None:
+        if (batches := self._batches(card["file"])) is not None:
             kinds = [batches.schema.field(name).type for name in others]
             numeric = [n for n, it in zip(others, kinds, strict=True) if _is_numeric(it)]
         else:
@@ -327,13 +331,6 @@ def _parts(table: Any) -> list[tuple[Any, str]]:
     return [
         (file.path, split) for file, split in by_split([input_file(it) for it in table])
     ]
-
-
-def _columnar(file: InputFile) -> Batches | None:
-    suffix = base_name(file.path)[1]
-    if suffix in (".parquet", ".pq"):
-        return parquet_batches(file)
-    return arrow_batches(file) if suffix in ARROW_SUFFIXES else None
 
 
 def _first(header: Sequence[str], names: Sequence[str]) -> str | None:

@@ -142,6 +142,8 @@ def json_kind(head: bytes) -> tuple[str, str] | None:
             return None if not {"nodes", "elements"} & set(value) else ("JSON", _GRAPH)
         if _are_pairs(value, is_line=bool(end) or len(text.strip()) > len(line)):
             return "pairs of JSON", "write a line an edge, jq -r '.[]|@tsv' FILE > NEW.tsv"
+        if isinstance(value, dict) and not end:
+            return "lines of JSON", "pass --format jsonl"
         if isinstance(value, dict):
             return "lines of JSON", _JSON.format(items=items, **_ends(value))
         is_records = isinstance(value, list) and value and isinstance(value[0], dict)

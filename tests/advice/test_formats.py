@@ -100,29 +100,6 @@ CASES = {
         program="gv2gml",
         then=("$ {0} a.dot > b.gml", "ingest b.gml -o g --json"),
     ),
-    "jsonl": of_name(
-        "a.jsonl",
-        '{"source": "a", "target": "b"}\n{"source": "b", "target": "c"}\n',
-        told_in=OTHERS,
-        advice=r'as Parquet, python (-c "import [^"]+") FILE NEW.parquet',
-        then=("$ {{python}} {0} a.jsonl b.parquet", "ingest b.parquet -o g --json"),
-    ),
-    "jsonl of nodes": of_name(
-        "a.jsonl",
-        '{"id": "a", "x": [1.5, 2]}\n{"id": "b", "x": [2, 3]}\n',
-        files={
-            "a.jsonl": '{"id": "a", "x": [1.5, 2]}\n{"id": "b", "x": [2, 3]}\n',
-            "b.csv": "src,dst\na,b\n",
-        },
-        told_in=OTHERS,
-        command="ingest --nodes u=a.jsonl --edges u,r,u=b.csv -o g",
-        advice=r'as Parquet, python (-c "import [^"]+") FILE NEW.parquet',
-        then=(
-            "$ {{python}} {0} a.jsonl a.parquet",
-            "ingest --nodes u=a.parquet --edges u,r,u=b.csv -o g --json",
-        ),
-        expected={"num_nodes": 2, "num_edges": 1},
-    ),
     "openke": of_fixed("openke", "train2id.txt", OPENKE, "datasets/readers/openke.py"),
     "openke as triples": Case(
         files={"train2id.txt": OPENKE},

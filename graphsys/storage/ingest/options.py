@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.partitioners import check_partitioner, is_stream_partitioner
@@ -63,9 +65,10 @@ class IngestOptions:
         parse_forms(self.features_as)
         given = self.partitions
         for count in given.values() if isinstance(given, Mapping) else [given]:
-            if not 1 <= count <= MAX_PARTITIONS:
+            if not isinstance(count, (int, np.integer)) or not 1 <= count <= MAX_PARTITIONS:
                 raise ConfigError(
-                    f"partitions: got {count}, expected 1 to {MAX_PARTITIONS}"
+                    f"partitions: got {count!r}, expected 1 to {MAX_PARTITIONS}, or a "
+                    'number by node type, {"user": 3}'
                 )
         if self.memory_bytes < MIN_MEMORY:
             raise ConfigError(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphsys as gs
-from graphsys.core.errors import InputError
+from graphsys.core.errors import InputError, UnknownNameError
 from graphsys.datasets import ingest
 
 
@@ -26,6 +26,17 @@ def test_undirected_and_coalesced(tmp_path: Path) -> None:
     assert not report.graph.is_directed
     assert report.graph.num_edges == 2
     assert (report.duplicates, report.self_loops) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("directed", "undirected"), ("partitons", "partitions"), ("sepparator", "separator")],
+)
+def test_an_option_that_is_misspelled_is_told_first(
+    tmp_path: Path, name: str, nearest: str
+) -> None:
+    with pytest.raises(UnknownNameError, match=f"'{name}'.*did you mean '{nearest}'"):
+        ingest(tmp_path / "missing.txt", tmp_path / "g", **{name: True})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

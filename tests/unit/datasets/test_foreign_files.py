@@ -14,6 +14,7 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.errors import InputError
+from tests.advice.case import advised
 
 AB = [("a", "b"), ("b", "c")]
 INTEGERS = [("1", "2"), ("2", "3")]
@@ -47,8 +48,6 @@ FOLLOWED: list[tuple[str, str, str, list[tuple[str, str]]]] = [
     ("bytes.txt", "a b\nb\x00 c\n", "", AB),
     ("points.csv", POINTS, "", AB),
     ("commas.csv", COMMAS, "", AB),
-    ("lines.txt", LINES, "", AB),
-    ("lines.json", LINES, "", AB),
     ("records.json", RECORDS, "", AB),
     ("records.txt", RECORDS, "", AB),
     ("pairs.json", PAIRS, "", AB),
@@ -92,6 +91,15 @@ def test_the_command_that_is_named_makes_the_right_graph(
     )
     subprocess.run(["bash", "-c", command], check=True)
     assert ends(new, options) == expected
+
+
+@pytest.mark.parametrize("name", ["lines.txt", "lines.json", "lines.csv"])
+def test_lines_of_json_are_read_as_is_advised(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(LINES)
+    said = refused(path)
+    option = advised(said, "datasets/text/foreign.py", r"pass (--format jsonl)")
+    assert ends(path, option[1]) == AB
 
 
 def test_arrays_and_graph6_by_the_commands_named(tmp_path: Path) -> None:

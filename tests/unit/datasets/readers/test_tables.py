@@ -1,5 +1,11 @@
-"""Parquet and Arrow files: columns by name, all integer and string types, refusals."""
+"""Parquet, Arrow, JSON Lines: columns by name, all integer and string types, refusals."""
 
+import gzip
+import json
+import shlex
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +14,12 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+import graphsys as gs
 from graphsys.core.errors import InputError, UnknownNameError
 from graphsys.datasets import ingest, open_source
+from graphsys.datasets.text.blocks import text_blocks
 from graphsys.storage.source import EdgeChunk
+from tests.advice.case import advised
 
 
 def read(path: Path, **options: object) -> list[EdgeChunk]:
@@ -23,7 +32,7 @@ def store(path: Path, **columns: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["parquet", "arrow", "stream", "feather"])
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "stream", "feather", "jsonl"])
 def test_files_of_every_kind_are_read(tmp_path: Path, kind: str) -> None:
     table = pa.table(
         {"src": [1, 2], "dst": [3, 4], "weight": [0.5, 1.5], "note": ["a", None]}
@@ -33,6 +42,8 @@ def test_files_of_every_kind_are_read(tmp_path: Path, kind: str) -> None:
         pq.write_table(table, path)
     elif kind == "feather":
         pyarrow.feather.write_feather(table, path)
+    elif kind == "jsonl":
+        path.write_text("\n".join(json.dumps(row) for row in table.to_pylist()))
     else:
         new = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
         with new(path, table.schema) as out:
@@ -159,3 +170,108 @@ def test_a_column_of_splits_parts_the_edges(tmp_path: Path) -> None:
     pq.write_table(missing, path)
     with pytest.raises(InputError, match=r"column split, row 1: the value is missing"):
         ingest(path, tmp_path / "h")
+
+
+def lines(path: Path, *rows: object) -> Path:
+    """Write an object a line; texts as they are."""
+    texts = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def test_keys_of_json_lines_may_come_late_and_be_wider_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = partial(text_blocks, block_bytes=200)  # many of them
+    monkeypatch.setattr("graphsys.datasets.readers.tables.text_blocks", blocks)
+    rows: list[dict[str, object]] = [
+        {"source": k, "target": k + 1, "by": {"user": {"id": f"é{k}"}}} for k in range(40)
+    ]
+    rows[30] |= {"score": 2, "seen": "2024-01-01"}
+    rows[35] |= {"score": 0.5, "seen": "never"}
+    path = lines(tmp_path / "g.jsonl", *rows[:10], "", *rows[10:])
+    packed = tmp_path / "g.ndjson.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for file in (path, packed):
+        graph = gs.ingest(file, tmp_path / f"{file.name}-store").graph
+        table = graph.to_pandas().sort_values("src")
+        assert table["src"].tolist() == list(range(40))
+        assert table["by.user.id"].tolist() == [f"é{k}" for k in range(40)]
+        assert table["score"].dropna().tolist() == [2.0, 0.5]
+        assert table["seen"].tolist()[30] == "2024-01-01"
+        assert table["seen"].tolist()[35] == "never"
+
+
+@pytest.mark.parametrize(
+    ("row", "line", "said"),
+    [
+        ('{"src": 1, "dst": ', 4, "expected an object a line"),
+        ('{"src": "x", "dst": 1}', 4, "Column(/src) changed from number to string"),
+        ('{"src": 1, "dst": 1, "src": 2}', 4, "was specified twice"),
+        ("7", 4, "changed from object to number"),
+    ],
+)
+def test_a_line_of_json_that_does_not_fit_is_named(
+    tmp_path: Path, row: str, line: int, said: str
+) -> None:
+    good = {"src": 1, "dst": 2}
+    path = lines(tmp_path / "g.jsonl", good, "", good, row, good)
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert f"g.jsonl:{line}: expected an object a line" in str(refused.value)
+    assert said in str(refused.value)
+
+
+def test_json_lines_of_two_types_in_far_apart_lines_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = partial(text_blocks, block_bytes=10)
+    monkeypatch.setattr("graphsys.datasets.readers.tables.text_blocks", blocks)
+    good = {"src": 1, "dst": 2}
+    path = lines(tmp_path / "g.jsonl", *[good] * 9, {"src": "a", "dst": 2})
+    with pytest.raises(InputError, match=r"key 'src' has values of type int64 and of type"):
+        read(path)
+
+
+def test_bytes_that_are_no_text_in_json_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    path.write_bytes(b'{"src": 1, "dst": 2, "note": "\xff"}\n')
+    with pytest.raises(InputError, match=r"(?i)invalid UTF"):
+        read(path)
+
+
+def test_a_list_of_json_becomes_lines_as_is_advised(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    path.write_text('[{"src": 1, "dst": 2},\n {"src": 3, "dst": 2}]')
+    with pytest.raises(InputError) as refused:
+        read(path)
+    command = advised(
+        str(refused.value),
+        "datasets/readers/tables.py",
+        r"make lines of a list, (python -c '[^']+') FILE > NEW\.jsonl",
+    )
+    words = [sys.executable, *shlex.split(command[1])[1:], str(path)]
+    new = tmp_path / "new.jsonl"
+    new.write_bytes(subprocess.run(words, capture_output=True, check=True).stdout)
+    (chunk,) = read(new)
+    assert chunk.src.tolist() == [1, 3]
+
+
+def test_nodes_and_edges_by_type_are_read_from_json_lines(tmp_path: Path) -> None:
+    users = lines(
+        tmp_path / "u.jsonl",
+        *({"id": f"u{k}", "age": k, "info": {"x": k / 2}} for k in range(5)),
+    )
+    edges = lines(
+        tmp_path / "e.jsonl", *({"src": f"u{k}", "dst": "u0"} for k in range(1, 5))
+    )
+    graph = gs.ingest(
+        nodes={"user": users},
+        edges={("user", "knows", "user"): edges},
+        out=tmp_path / "g",
+        columns={"user.x": "age+info.x"},
+    ).graph
+    assert graph.num_nodes == 5
+    ids = graph.node_ids("user").to_pylist()
+    rows = graph.features("user", 0, "x")
+    assert rows[ids.index("u3")].tolist() == [3.0, 1.5]

@@ -122,6 +122,7 @@ def test_nothing_at_all_is_an_error(chunks: list[EdgeChunk], tmp_path: Path) -> 
         ({"partitions": 0}, "partitions: got 0, expected 1 to"),
         ({"partitions": 10**6}, "partitions: got 1000000"),
         ({"partitions": {"node": 0}}, "partitions: got 0"),
+        ({"partitions": "node=2"}, "partitions: got 'node=2', expected 1 to"),
         ({"order": "size"}, "order: got 'size'"),
         ({"memory": "1MB"}, "memory: got .*, expected at least 16"),
         ({"memory": "much"}, "memory: got 'much'"),
