@@ -33,9 +33,10 @@ def split(
 
     At random, copies of an edge and its reverse stay together, and every node and
     relation of valid and test is in train: an edge that is the only one of a node stays
-    there. By time the last edges are held out, those of one time together. Edges of
-    another type that are the reverse of all edges of a type are held out with them.
-    Nodes, features, partitions and numbers stay as they are.
+    there. By time the last edges are held out, those of one time together, and edges of a
+    type without times stay in train. Edges of another type that are the reverse of all
+    edges of a type are held out with them. Nodes, features, partitions and numbers stay
+    as they are.
 
     Args:
         graph: The graph or its path; none of its edges is in a split that is asked for.

@@ -171,7 +171,7 @@ class SplitPlan:
                 raise ConfigError(
                     f"split by {column}: edges of {self._entry.relation!r} have no column "
                     f"{column}; name it with --columns {column}=NAME when the graph is "
-                    "ingested, or split at random"
+                    f"ingested (TYPE.{column}=NAME of tables by type), or split at random"
                 )
 
     def _has_inverse(self) -> bool:

@@ -49,6 +49,20 @@ class SplitSource(GraphSource):
         self._seen: set[EdgeType] = set()  # edges come more than once
         for kind in graph.edge_types:
             self._require_new(kind)
+        self._undated = self._find_undated() if spec.by == "time" else set()
+
+    def _find_undated(self) -> set[EdgeType]:
+        """Return types without times where another has some: their edges stay in train."""
+        graph = self._graph
+        entries = {
+            graph.edge_type(name): it for name, it in graph.manifest.edge_types.items()
+        }
+        undated = {kind for kind, entry in entries.items() if "time" not in entry.columns}
+        if len(undated) == len(entries):
+            return set()  # the plan says what is missing
+        for kind in sorted(undated):
+            note(f"split: edges of {kind.relation!r} have no times, so all stay in train")
+        return undated
 
     def _require_new(self, edge_type: EdgeType) -> None:
         """Check that edges are held out for splits that the type does not have yet."""
@@ -70,7 +84,7 @@ class SplitSource(GraphSource):
     def _parts(
         self, chunk: EdgeChunk, bucket: EdgeBucket, i: int, j: int, piece: slice
     ) -> Iterator[EdgeChunk]:
-        if chunk.split != "train":
+        if chunk.split != "train" or chunk.edge_type in self._undated:
             yield chunk
             return
         codes = self._plan(chunk.edge_type).codes(bucket, i, j, piece)

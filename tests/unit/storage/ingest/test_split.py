@@ -281,6 +281,23 @@ def test_what_was_held_out_before_stays(
     assert len(new[held]) == pytest.approx(len(old["train"]) / 10, rel=0.1)
 
 
+def test_by_time_edges_of_a_type_without_times_stay_in_train(tmp_path: Path) -> None:
+    rates = {"src": [0, 1, 2, 0], "dst": [0, 1, 0, 1], "time": [4, 1, 3, 2]}
+    kinds = {"src": [0, 1], "dst": [0, 0]}
+    gs.ingest(
+        edges={("user", "rates", "item"): rates, ("item", "is", "kind"): kinds},
+        out=tmp_path / "g",
+    )
+    with pytest.warns(UserWarning, match="edges of 'is' have no times, so all stay"):
+        graph = gs.split(tmp_path / "g", tmp_path / "s", "1,1", by="time").graph
+    assert sizes(edges_of(graph)) == {"train": 2 + 2, "valid": 1, "test": 1}
+    found = {split: graph.bucket("rates", 0, 0, split).time for split in ("valid", "test")}
+    np.testing.assert_array_equal([found["valid"], found["test"]], [[3], [4]])
+    gs.ingest(edges={("item", "is", "kind"): kinds}, out=tmp_path / "k")
+    with pytest.raises(ConfigError, match=r"no column time; .*TYPE\.time=NAME of tables"):
+        gs.split(tmp_path / "k", tmp_path / "k2", by="time")
+
+
 def test_a_split_that_is_there_is_not_drawn_again(tmp_path: Path) -> None:
     gs.ingest(random_graph(20, 200), tmp_path / "g", split="0.8,0,0.2")
     with pytest.raises(InputError) as refused:
