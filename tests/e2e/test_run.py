@@ -248,7 +248,7 @@ def test_algorithms_are_listed(run_cli: Run) -> None:
         (("bfs", "--param", "sourc=1"), "did you mean 'source'?"),
         (("bfs", "--param", "source"), "--param takes name=value"),
         (("bfs",), "needs the parameter 'source'"),
-        (("pagerank", "--param", "damping=lots"), "is float, got 'lots'"),
+        (("pagerank", "--param", "damping=lots"), "got 'lots', expected a number"),
         (("pagerank", "--param", "damping=1.5"), "damping"),
         (("nowhere.py:X",), "there is no such file"),
         (("wcc", "--device", "tpu"), "tpu"),
