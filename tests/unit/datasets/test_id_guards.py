@@ -331,7 +331,7 @@ def test_a_table_of_markdown_is_refused_with_what_makes_it_plain(write: Write) -
     assert edges(new, "--format csv") == AB
 
 
-@pytest.mark.parametrize("name", ["g.dot", "g.jsonl", "g.xlsx", "g.sif"])
+@pytest.mark.parametrize("name", ["g.dot", "g.orc", "g.xlsx", "g.sif"])
 def test_files_that_are_not_read_name_a_way(write: Write, name: str) -> None:
     with pytest.raises(
         InputError, match=rf"{name}: \.\w+ files are not read as they are; "
