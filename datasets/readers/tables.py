@@ -308,6 +308,8 @@ def json_lines_batches(file: InputFile) -> Batches:
     schema = pa.schema([])
     for lines, first in _lines(file):
         schema = _wider(schema, _parsed(file, lines, first).schema, file.name)
+    if not len(schema):
+        raise InputError(f"{file.name}: found no object with keys, expected one a line")
     whole = _flat(schema.empty_table())
 
     def read(names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -360,7 +362,8 @@ def _parsed(
         where, what = file.name, said
         if row is not None:  # empty lines are none
             filled = [k for k, it in enumerate(bytes(lines).split(b"\n")) if it.strip()]
-            where = f"{where}:{before + filled[int(row[1])] + 1}"
+            place = min(int(row[1]), len(filled) - 1)  # several may share a line
+            where = f"{where}:{before + filled[place] + 1}"
             what = said[: row.start()].rstrip(".")
         remedy = ""
         if bytes(lines[:64]).lstrip()[:1] == b"[":

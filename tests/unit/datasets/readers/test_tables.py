@@ -209,6 +209,7 @@ def test_keys_of_json_lines_may_come_late_and_be_wider_later(
         ('{"src": "x", "dst": 1}', 4, "Column(/src) changed from number to string"),
         ('{"src": 1, "dst": 1, "src": 2}', 4, "was specified twice"),
         ("7", 4, "changed from object to number"),
+        ('{"src": 1, "dst": 1} ' * 9 + "7", 5, "changed from object to number"),
     ],
 )
 def test_a_line_of_json_that_does_not_fit_is_named(
@@ -231,6 +232,13 @@ def test_json_lines_of_two_types_in_far_apart_lines_are_refused(
     path = lines(tmp_path / "g.jsonl", *[good] * 9, {"src": "a", "dst": 2})
     with pytest.raises(InputError, match=r"key 'src' has values of type int64 and of type"):
         read(path)
+
+
+@pytest.mark.parametrize("text", ["\n\n", "{}\n{}\n"])
+def test_json_lines_without_keys_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "g.jsonl").write_text(text)
+    with pytest.raises(InputError, match="found no object with keys, expected one a line"):
+        read(tmp_path / "g.jsonl")
 
 
 def test_bytes_that_are_no_text_in_json_are_refused(tmp_path: Path) -> None:
