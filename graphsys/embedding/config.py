@@ -106,7 +106,7 @@ class EmbeddingConfig(ControlConfig):
     label_smoothing: float = option(
         0.0,
         "Share of a question's labels that is spread over all nodes alike.",
-        minimum=0, maximum=0.9, group="Loss", applies="mode = 1vsall, kvsall",
+        minimum=0, maximum=0.9, group="Loss", applies="mode = 1vsall or kvsall",
     )
     dropout: float = option(
         0.0,
@@ -128,7 +128,7 @@ class EmbeddingConfig(ControlConfig):
         "n3",
         "The penalty: the sum of cubed moduli, or of squares; dura has the squares of what "
         "an operator makes of a question's row in place of the operator's.",
-        group="Loss", aliases=("regulariser_kind",),
+        group="Loss", applies="regularizer > 0", aliases=("regulariser_kind",),
     )
     mode: Mode = option(
         "sampled",
@@ -152,8 +152,10 @@ class EmbeddingConfig(ControlConfig):
         minimum=0, group="Negatives", applies="mode = sampled",
     )
     importance_weights: bool = option(
-        False, "A drawn negative counts for all nodes that it stands for.",
-        group="Negatives", applies="mode = sampled, loss = softmax",
+        False,
+        "A drawn negative counts for all nodes that it stands for, with a loss that sums "
+        "over negatives, such as softmax.",
+        group="Negatives", applies="mode = sampled",
     )
     negatives: tuple[PoolConfig, ...] = option(
         (), "Pools of negatives as [[negatives]] tables, in place of the three keys above.",
@@ -241,12 +243,12 @@ class EmbeddingConfig(ControlConfig):
         "server",
         "How workers of a cluster share operators and global vectors: what changed by a "
         "server, or all of them by all-reduce.",
-        group="Machine",
+        group="Machine", applies="--cluster",
     )
     parameter_servers: int = option(
         0, "Servers that share out the parameters of a training on a cluster; 0: one, or, "
         "of some megabytes, as many as make exchanges fast, by a model of measured times.",
-        minimum=0, group="Machine",
+        minimum=0, group="Machine", applies="--cluster",
     )
     # fmt: on
 

@@ -63,7 +63,7 @@ class ControlConfig(Checked):
     )
     eval_split: str = option(
         "valid", "Split that is evaluated while training, or held_out for eval_fraction.",
-        group="Evaluation",
+        group="Evaluation", applies="eval_every > 0",
     )
     eval_fraction: float = option(
         0.0, "Share of every bucket's edges that is held out of the training.",
@@ -89,7 +89,7 @@ class ControlConfig(Checked):
     )
     min_improvement: float = option(
         0.0, "Smallest change of monitor that counts as better.",
-        minimum=0, group="Evaluation",
+        minimum=0, group="Evaluation", applies="patience > 0, lr_schedule = plateau",
     )
     preserve_every: int = option(
         0, "Keep the checkpoint after every so many epochs for good; 0: none.",

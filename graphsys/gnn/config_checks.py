@@ -1,20 +1,17 @@
 """What of a config concerns several settings at once: those that contradict each other.
 
-Settings that do not contradict others but that nothing reads are told, not refused: each
-says what it is for where it is declared (``applies``).
-
 Configs are checked when they are made, so that these functions know their class by its
 fields alone.
 """
 
-import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import models, spec_of
 from graphsys.gnn.part_specs import SAMPLERS, TASKS
 from graphsys.training.config import require_evaluations
+from graphsys.training.unread import shown, unread
 
 
 def check_together(config: Any) -> None:
@@ -55,7 +52,7 @@ def require_drawn(config: Any) -> None:
     """
     if config.replace and min(config.hop_fanouts) < 0:
         raise ConfigError(
-            f"replace: got True with fanouts {_shown(config.hop_fanouts)}, of which -1 "
+            f"replace: got True with fanouts {shown(config.hop_fanouts)}, of which -1 "
             "takes all neighbors and draws none; expected False, or fanouts of 1 and more"
         )
 
@@ -91,60 +88,9 @@ def unread_settings(config: Any, learned: Collection[str], node_type: str) -> li
             f"the {whose} of a batch have no learned rows; weight_decay is of weights",
         ),
     )
-    told = {name: reason for name, is_unread, reason in reasons if is_unread}
-    for field in dataclasses.fields(config):
-        if field.name not in told and not is_read(config, field.name):
-            told[field.name] = f"it is for {field.metadata['applies']}"
-    usual = type(config)()
-    return [
-        f"{name}={_shown(found)} has no effect with model {config.model}, batch_size "
-        f"{config.batch_size} and task {config.task}: {reason}"
-        for name, reason in told.items()
-        if name not in config.of_preset
-        and (found := getattr(config, name)) != getattr(usual, name)
-    ]
-
-
-def is_read(config: Any, name: str) -> bool:
-    """Tell whether what a setting says that it is for is there.
-
-    A model or a task of others may read what it likes: of those nothing is known.
-
-    Args:
-        config: The settings.
-        name: Of the setting.
-
-    Raises:
-        ConfigError: The setting is for something that is neither a model, a task, nor
-            ``key = value``: its declaration is wrong.
-    """
-    scopes = type(config).__dataclass_fields__[name].metadata["applies"]
-    return not scopes or any(_is_there(config, it) for it in scopes.split(", "))
-
-
-def _is_there(config: Any, scope: str) -> bool:
-    """Tell whether a setting's scope is there: a model, a task, ``key = value``."""
-    if scope == "torchrun" or scope.startswith("-"):  # settings do not say
-        return True
-    key, mark, value = scope.partition(" ")
-    if mark:
-        sign, _, wanted = value.partition(" ")
-        found = getattr(config, key)
-        if sign == ">":
-            return bool(found > float(wanted)) and is_read(config, key)
-        has = wanted in found if isinstance(found, Mapping) else wanted == str(found)
-        return has and is_read(config, key)
-    for registry, chosen in ((models, config.model), (TASKS, config.task)):
-        if scope in registry.modules:
-            return scope == chosen or chosen not in registry.modules
-    raise ConfigError(f"setting for {scope!r}, expected a model, a task or key = value")
-
-
-def _shown(value: Any) -> str:
-    """Return a value as messages have it: lists without their brackets."""
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)
+    parts = {"model": models.modules, "task": TASKS.modules}
+    where = f"model {config.model}, batch_size {config.batch_size} and task {config.task}"
+    return unread(config, reasons, parts, where)
 
 
 def _check_layers(config: Any) -> None:

@@ -39,6 +39,7 @@ from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.training import api
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.plan import Planner
+from graphsys.embedding.training.unread_settings import note_unread
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
@@ -119,6 +120,8 @@ def train_embedding(
     runs.require_free(out, resume=resume, overwrite=overwrite)
     if config.tensorboard:
         find_writer()
+    if not resume:
+        note_unread(config, context.model, graph)
     with connected(cluster) as available:
         workers = _num_workers(available, most, config)
         is_local = cluster.local_workers > 0

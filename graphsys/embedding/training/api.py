@@ -39,6 +39,7 @@ from graphsys.embedding.training.incremental import list_new_edges
 from graphsys.embedding.training.plan import Planner, TrainingPlan
 from graphsys.embedding.training.probe import probe
 from graphsys.embedding.training.trainer import Backend, EmbeddingTrainer
+from graphsys.embedding.training.unread_settings import note_unread
 from graphsys.embedding.training.warm_start import open_source, warm_start
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.grouped.affine_plane import ORDERS
@@ -117,6 +118,8 @@ def train(
             from graphsys.training.tensorboard import find_writer  # torch
 
             find_writer()
+    if not resume:
+        note_unread(config, context.model, graph)
     started = last_checkpoint(out, resume)
     source = source_of(graph, config, context.model, started)
     return_large_blocks()

@@ -1,6 +1,5 @@
 """Settings that nothing reads are told when a training begins, with the reason."""
 
-import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,7 @@ import pytest
 from graphsys import gnn
 from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.config_checks import is_read, require_drawn, unread_settings
+from graphsys.gnn.config_checks import require_drawn, unread_settings
 from graphsys.storage import Graph
 from tests.unit.gnn.small_graphs import graph_config, rings_and_trees, store_of
 
@@ -137,12 +136,6 @@ def test_only_nodes_of_a_batch_have_their_rows_decay(library: Graph, tmp_path: A
     of_graphs = graph_config(epochs=1, row_decay=0.1)
     with pytest.warns(UserWarning, match=r"^row_decay=0.1 .* nodes of type 'graph' of"):
         gnn.train(graphs, of_graphs, tmp_path / "graphs")
-
-
-def test_every_setting_says_what_it_is_for_so_that_it_can_be_looked_up() -> None:
-    config = GnnConfig()
-    for field in dataclasses.fields(config):
-        assert is_read(config, field.name) in (True, False)
 
 
 def test_a_model_of_others_may_read_every_setting(tmp_path: Any) -> None:

@@ -1,0 +1,39 @@
+"""What settings say that they are for can be looked up, for both trainers."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from graphsys.core.errors import ConfigError
+from graphsys.embedding import EmbeddingConfig
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.model_spec import models
+from graphsys.gnn.part_specs import TASKS
+from graphsys.training.unread import Parts, is_read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OF_GNN: Parts = {"model": models.modules, "task": TASKS.modules}
+OF_EMBEDDING: Parts = {"loss": ("softmax", "ranking")}
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"), [(GnnConfig(), OF_GNN), (EmbeddingConfig(), OF_EMBEDDING)]
+)
+def test_every_setting_says_what_it_is_for(config: Any, parts: Parts) -> None:
+    for field in dataclasses.fields(config):
+        assert is_read(config, field.name, parts) in (True, False)
+
+
+def test_a_loss_of_others_may_read_the_margin() -> None:
+    config = EmbeddingConfig()
+    assert not is_read(config, "margin", {"loss": ("softmax",)})
+    assert is_read(config, "margin", {"loss": ()})
+
+
+def test_a_setting_for_what_there_is_not_is_a_wrong_declaration() -> None:
+    none: Mapping[str, tuple[str, ...]] = {"model": (), "task": ()}
+    with pytest.raises(ConfigError, match="expected a part or key = value"):
+        is_read(GnnConfig(), "heads", none)
