@@ -10,8 +10,7 @@ from typing import Any
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import models, spec_of
 from graphsys.gnn.part_specs import SAMPLERS, TASKS
-from graphsys.training.config import require_evaluations
-from graphsys.training.unread import shown, unread
+from graphsys.training.config import require_evaluations, shown, unread
 
 
 def check_together(config: Any) -> None:

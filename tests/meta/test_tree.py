@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -162,3 +163,14 @@ def test_a_small_module_is_imported_by_several_or_says_why() -> None:
         and len(importers[name] - {name}) == 1
     }
     assert alone == set().union(*ALONE.values())
+
+
+MOST_ENTERED = {"pagerank": 25, "gnn.train": 90, "embedding.train": 80}
+
+
+def test_a_warm_call_enters_few_files(tmp_path: Path) -> None:
+    """A reader of one call reads these; ``scripts/tree_figures --files`` lists them."""
+    calls = runpy.run_path(str(ROOT / "scripts" / "tree_figures"))["calls"]
+    entered = {call: len(files) for call, files in calls(tmp_path).items()}
+    assert entered.keys() == MOST_ENTERED.keys()
+    assert {it: n for it, n in entered.items() if n > MOST_ENTERED[it]} == {}

@@ -5,7 +5,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.spec.losses import loss_of
 from graphsys.storage.reader import GraphReader
-from graphsys.training.unread import unread
+from graphsys.training.config import unread
 
 
 def note_unread(

@@ -8,11 +8,10 @@ from torch import nn
 from torch.nn import functional
 
 from graphsys.gnn.model_spec import ModelSpec, register
-from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.model import Relation, Tensors, key_of
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import weighed_mean
-from graphsys.gnn.ops.sparse_features import Linear
+from graphsys.gnn.ops.sparse_features import Linear, transform_first
 
 
 class HEP(nn.Module):

@@ -11,10 +11,9 @@ from torch.nn import functional
 
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.models import layers
-from graphsys.gnn.models.layers import cost
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.gcn_norm import weigh
-from graphsys.gnn.ops.sparse_features import SparseFeatures
+from graphsys.gnn.ops.sparse_features import SparseFeatures, transform_first
 
 NUM_NODES, NUM_IN, NUM_OUT = 12, 7, 4
 
@@ -167,10 +166,10 @@ def test_order_of_transform_and_sum_changes_nothing(
 
 def test_what_costs_less_comes_first(dense: npt.NDArray[np.float32]) -> None:
     rows, x = rows_of(dense), features().requires_grad_()
-    assert cost.transform_first(rows, x, 512, 4)  # narrow messages
-    assert not cost.transform_first(rows, x, 4, 512)
+    assert transform_first(rows, x, 512, 4)  # narrow messages
+    assert not transform_first(rows, x, 4, 512)
     few = SparseRows(rows.indptr[:2], rows.indices[: rows.indptr[1]], NUM_NODES)
-    assert not cost.transform_first(few, x, 64, 63)  # one row of many sources
+    assert not transform_first(few, x, 64, 63)  # one row of many sources
 
 
 def test_importance_weights_are_those_of_the_rows(dense: npt.NDArray[np.float32]) -> None:

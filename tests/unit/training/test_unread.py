@@ -10,7 +10,7 @@ from graphsys.embedding import EmbeddingConfig
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.model_spec import models
 from graphsys.gnn.part_specs import TASKS
-from graphsys.training.unread import Parts, is_read
+from graphsys.training.config import Parts, is_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

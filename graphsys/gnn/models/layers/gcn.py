@@ -4,10 +4,9 @@ import torch
 from torch import nn
 
 from graphsys.gnn.model_spec import ModelSpec, register
-from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import spmm
-from graphsys.gnn.ops.sparse_features import Linear
+from graphsys.gnn.ops.sparse_features import Linear, transform_first
 
 
 class GCN(nn.Module):

@@ -13,11 +13,15 @@ from torch import nn
 from torch.nn import functional
 
 from graphsys.gnn.model_spec import ModelSpec, register
-from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.ops.adjacency import SparseRows, join_rows
-from graphsys.gnn.ops.functional import sddmm, segment_softmax, spmm, weighed_mean
-from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
+from graphsys.gnn.ops.functional import (
+    sddmm,
+    segment_softmax,
+    spmm,
+    weighed_mean,
+)
+from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures, transform_first
 
 Relation = tuple[str, str, str]  # name, node type, neighbors' type
 Tensors = dict[str, torch.Tensor]

@@ -7,11 +7,10 @@ from torch import nn
 
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import ModelSpec, register
-from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.layers.lstm import NeighborLSTM
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import is_beginning, spmm, spmm_with_own
-from graphsys.gnn.ops.sparse_features import Linear
+from graphsys.gnn.ops.sparse_features import Linear, transform_first
 
 Aggregator = Literal["mean", "sum", "max", "pool", "lstm"]
 
