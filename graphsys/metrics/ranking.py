@@ -1,5 +1,6 @@
 """Ranks averaged: means, their intervals of confidence, breakdowns."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -32,7 +33,8 @@ def intervals(ranks: Doubles, clusters: Ints) -> dict[str, Any]:
     Student's t interval of a mean over clusters of queries that are not independent: the
     variance of the sum of their deviations (Liang, Zeger, "Longitudinal data analysis
     using generalized linear models", Biometrika 1986), with clusters - 1 degrees of
-    freedom. With clusters of one query this is the textbook interval.
+    freedom. With clusters of one query this is the textbook interval. It ends where the
+    mean of no ranks can lie: below 0 or above 1, of ranks below 1.
 
     Args:
         ranks: Ranks ``[n]``.
@@ -56,7 +58,8 @@ def intervals(ranks: Doubles, clusters: Ints) -> dict[str, Any]:
         sums = np.bincount(clusters, weights=values - mean, minlength=num)
         error = float(np.sqrt(float(sums @ sums) * num / (num - 1))) / len(ranks)
         width = float(stdtrit(num - 1, 0.5 + LEVEL / 2)) * error
-        found[name] = [mean - width, mean + width]
+        low, high = (1.0, math.inf) if name == "mr" else (0.0, 1.0)
+        found[name] = [max(mean - width, low), min(mean + width, high)]
     return found
 
 

@@ -61,7 +61,18 @@ def test_intervals_are_students_over_the_sums_of_clusters(clusters: list[int]) -
         ]
         error = math.sqrt(sum(s * s for s in sums) * num / (num - 1)) / len(value)
         width = QUANTILES[num - 1] * error
-        assert found[name] == pytest.approx([mean - width, mean + width])
+        least, most = (1, math.inf) if name == "mr" else (0, 1)
+        wanted = [max(mean - width, least), min(mean + width, most)]
+        assert found[name] == pytest.approx(wanted)
+
+
+def test_an_interval_has_no_values_that_no_mean_has() -> None:
+    found = intervals(np.array([1.0, 1.0, 1.0, 12.0]), np.arange(4))
+    assert found["hits@10"][1] == 1.0
+    assert found["mr"][0] == 1.0
+    rare = intervals(np.array([1.0, 30.0, 30.0, 30.0]), np.arange(4))
+    assert rare["hits@3"][0] == 0.0
+    assert rare["mrr"][0] == 0.0
 
 
 def test_of_one_cluster_no_interval_is_known() -> None:
