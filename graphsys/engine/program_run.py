@@ -18,7 +18,7 @@ from graphsys.engine.run import check_settings, run_prepared
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import GraphReader
 
-_CHECKED = ("device", "strategy", "checkpoint", "resume", "check")
+_CHECKED = ("device", "strategy", "device_memory", "checkpoint", "resume", "check")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ def run(
     check_settings(
         device,
         strategy,
+        device_memory=device_memory,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
         resume=resume,
@@ -113,6 +114,7 @@ def run_prepared(
     check_settings(
         device,
         strategy,
+        device_memory=device_memory,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
         resume=resume,
@@ -148,6 +150,7 @@ def check_settings(
     device: str = "cpu",
     strategy: str = "auto",
     *,
+    device_memory: Any = None,
     checkpoint: Any = None,
     checkpoint_every: Any = None,
     resume: bool = False,
@@ -156,8 +159,8 @@ def check_settings(
     """Refuse devices that there are not, and what a device cannot do.
 
     Raises:
-        ConfigError: an unknown device, a strategy on the CPU, a checkpoint on CUDA, no
-            checkpoint to resume from or to write every so often.
+        ConfigError: an unknown device, a strategy or a device's memory on the CPU, a
+            checkpoint on CUDA, no checkpoint to resume from or to write every so often.
     """
     if resume and checkpoint is None:
         raise ConfigError("resume needs checkpoint, the folder to resume from")
@@ -167,6 +170,11 @@ def check_settings(
         raise ConfigError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if device == "cpu" and strategy != "auto":
         raise ConfigError(f"strategy={strategy!r} needs device='cuda'; the CPU has one way")
+    if device == "cpu" and device_memory is not None:
+        raise ConfigError(
+            f"device_memory={device_memory!r} needs device='cuda'; the budget of a run on "
+            "the CPU is memory"
+        )
     if device == "cuda" and (checkpoint is not None or check):
         what = "check" if checkpoint is None else "checkpoint"
         raise ConfigError(f"{what} works with device='cpu' only; leave it out for CUDA")

@@ -87,7 +87,7 @@ class DeviceExecutor(Executor):
                 raise BudgetError(
                     f"the nodes of {plan.spec.name} need {format_bytes(needed)} on the "
                     f"device, the budget is {format_bytes(device_memory)}: raise "
-                    "device_memory, or use device='cpu'"
+                    "device_memory, or use device='cpu' and memory in its place"
                 )
         arguments = {name for _, names in module.KERNELS.values() for name in names}
         columns = frozenset(it.rpartition(_EDGE)[2] for it in arguments if _EDGE in it)

@@ -7,6 +7,7 @@ import pytest
 
 from graphsys.core.cuda.device import LaunchShape
 from graphsys.core.errors import ConfigError
+from graphsys.engine import algorithms
 from graphsys.engine.cuda.strategy import check_strategy, choose, predicted_work
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
@@ -70,3 +71,12 @@ def test_an_unknown_device_is_refused() -> None:
 def test_a_strategy_without_cuda_is_refused() -> None:
     with pytest.raises(ConfigError, match="needs device='cuda'"):
         run(Components, edge(), strategy="warp")
+
+
+def test_memory_of_a_device_without_cuda_is_refused() -> None:
+    """As a strategy is: it would have no effect."""
+    with pytest.raises(ConfigError, match="device_memory='1GB' needs device='cuda'; the"):
+        run(Components, edge(), device_memory="1GB")
+    with pytest.raises(ConfigError, match="the budget of a run on the CPU is memory"):
+        algorithms.wcc(edge(), implementation="program", device_memory=1 << 20)
+    assert run(Components, edge(), memory="1GB").converged
