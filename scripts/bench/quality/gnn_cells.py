@@ -147,7 +147,7 @@ CELLS = {
     "gatne-amazon-gatne": _GATNE,
     "blogcatalog-lightgcn": _BLOGCATALOG,
     "gowalla-lightgcn": _recommended("gowalla", "gowalla", 0.1824, LIGHTGCN, 0.15),
-    "gowalla-pinsage": _recommended("gowalla", "gowalla", 0.1380, NGCF, 0.12),
+    "gowalla-pinsage": _recommended("gowalla", "gowalla", 0.1380, NGCF, 0.135),
     "pins-pinsage": _PINS,
     "pins-omnisage": _PINS,
 }
