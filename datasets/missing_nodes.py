@@ -1,6 +1,5 @@
 """Edges to nodes that no table of nodes lists: left out and counted, on request."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import BudgetError, InputError
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.storage.ingest.split_column import rows_of
@@ -71,11 +71,9 @@ class ListedNodesOnly(WrappedSource):
                 f"{self.name}: no node of any edge is in the tables of nodes; are ids the "
                 f"same in both?{hint}"
             )
-        warnings.warn(
+        note(
             f"{self.name}: dropped {dropped} of {total} edges, as a node of them is in no "
-            "table of nodes",
-            UserWarning,
-            stacklevel=2,
+            "table of nodes"
         )
 
     def _mask(self, node_type: str, ids: Any) -> npt.NDArray[np.bool_]:

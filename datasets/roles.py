@@ -1,11 +1,11 @@
 """Which columns are the source, the destination, the weight, the time, the relation."""
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError, cut_list, unknown_name
 from graphsys.datasets.base import ReadOptions
 
@@ -140,11 +140,9 @@ def warn_of_left_out(names: Sequence[str], called: Mapping[str, str], where: str
         base = role.partition("[")[0]
         if base in free:
             free.remove(base)  # told once
-            warnings.warn(
+            note(
                 f"{where}: the column {base!r} is left out, for {column!r} is taken as "
-                f"{base}; to keep both, call one otherwise in the file",
-                UserWarning,
-                stacklevel=3,
+                f"{base}; to keep both, call one otherwise in the file"
             )
 
 

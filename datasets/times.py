@@ -1,7 +1,6 @@
 """Times that are no integers: numbers with fractions as millionths, ISO dates as such."""
 
 import re
-import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError
 
 PER_SECOND: Final = 1_000_000
@@ -60,20 +60,14 @@ def _format_of(field: bytes) -> str | None:
 
 def warn_of_unit(where: str, unit: str) -> None:
     """Say in which unit times of nodes are stored, which the store does not know."""
-    warnings.warn(
-        f"{where}: dates of nodes are stored as {unit} since 1970, UTC (int64)",
-        UserWarning,
-        stacklevel=3,
-    )
+    note(f"{where}: dates of nodes are stored as {unit} since 1970, UTC (int64)")
 
 
 def warn_of_millionths(where: str) -> None:
     """Say in which unit times are stored that are numbers with fractions."""
-    warnings.warn(
+    note(
         f"{where}: column time: numbers with fractions are stored as millionths, whole "
-        "ones (int64)",
-        UserWarning,
-        stacklevel=3,
+        "ones (int64)"
     )
 
 

@@ -6,11 +6,11 @@ named by the user) and the type of ids; every later line must look the same.
 
 import re
 import shlex
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
@@ -122,9 +122,9 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     names = options.columns
     if options.separator is None:
         num_columns = None if names is None else len(names)
-        separator, note = sniff_separator(file, skip=options.skip, num_columns=num_columns)
+        separator, said = sniff_separator(file, skip=options.skip, num_columns=num_columns)
     else:
-        separator, note = ord(options.separator), ""
+        separator, said = ord(options.separator), ""
     separator = BLANKS if separator == ord(" ") else separator
     lines = first_lines(
         file, skip=options.skip, separator=separator, num_columns=len(names or (1, 2))
@@ -141,8 +141,8 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             refuse_weight_first(f"{file.name}:{first.number}", lines)
         names = _default_names(file, lines, separator)
     columns = guess_columns(file, names, lines, options)
-    if note:
-        warnings.warn(note, UserWarning, stacklevel=2)
+    if said:
+        note(said)
     if options.columns is None and len(names) == 3:
         warn_of_times(f"{file.name}:{first.number}", lines)
     layout = LineFormat(

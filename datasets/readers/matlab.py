@@ -13,7 +13,6 @@ References:
 """
 
 import io
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ import pyarrow as pa
 import scipy.io
 import scipy.sparse
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import check_weights, narrow_features
@@ -121,11 +121,9 @@ def _further(
             shape = "x".join(map(str, getattr(value, "shape", ()))) or "none"
             left_out.append(f"{ascii(name)[1:-1][:40]} ({shape})")
     if left_out:
-        warnings.warn(
+        note(
             f"{file.name}: left out {cut_list(left_out, 8)}: neither the network nor "
-            f"numbers with a row for each of {num_nodes} nodes",
-            UserWarning,
-            stacklevel=3,
+            f"numbers with a row for each of {num_nodes} nodes"
         )
     return columns, features
 

@@ -14,7 +14,6 @@ References:
     really making progress?", ICLR 2023.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.array_files import dense_features, load_arrays
@@ -210,11 +210,9 @@ def _pairs(name: str, edge_index: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _warn_of_unread(name: str, arrays: Arrays) -> None:
     """Name the arrays beside an edge_index that are not read."""
     if others := sorted(set(arrays) - _READ - {"edge_index"}):
-        warnings.warn(
+        note(
             f"{name}: the arrays {cut_list(others, 8)} are not read; save features as "
-            "node_features and labels as node_labels to have them",
-            UserWarning,
-            stacklevel=3,
+            "node_features and labels as node_labels to have them"
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.threads import map_in_order
@@ -168,12 +169,10 @@ def _parse(
 def warn_of_literals(name: str, literals: int, triples: int) -> None:
     """Say how many triples end in a literal, which is a node here."""
     if literals:
-        warnings.warn(
+        note(
             f"{name}: {literals} of {triples} triples have a literal as object, which "
             "becomes a node whose id begins with a quote; leave them out by grep -v "
-            "'\"' FILE > NEW in N-Triples",
-            UserWarning,
-            stacklevel=2,
+            "'\"' FILE > NEW in N-Triples"
         )
 
 

@@ -5,9 +5,9 @@ whether they are given one by one, as a folder, or in a tar archive, which is re
 place. Columns are separated by tabs where the first line has one, else by blanks.
 """
 
-import warnings
 from typing import Final
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
@@ -97,7 +97,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             "for example src,dst,relation"
         )
     file = text_file(file)
-    separator, note = _separator(file, options, len(names))
+    separator, said = _separator(file, options, len(names))
     lines = first_lines(
         file,
         skip=options.skip,
@@ -119,8 +119,8 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         refuse_comments(file, lines)
         ends = [names.index("src"), names.index("dst")]
         refuse_header(f"{file.name}:{first.number}", lines, ends, f"--skip {first.number}")
-    if note:
-        warnings.warn(note, UserWarning, stacklevel=2)
+    if said:
+        note(said)
     # Names may be digits throughout (WordNet's synsets): they stay strings.
     id_kind = ID if options.ids == "int" else WORD
     kinds = {"src": id_kind, "dst": id_kind, "weight": NUMBER, "time": INTEGER, "_": SKIP}
@@ -152,9 +152,9 @@ def _separator(file: InputFile, options: ReadOptions, num_columns: int) -> tuple
     lines = first_lines(file, skip=options.skip, separator=BLANKS, has_comments=False)
     if all(line.text.strip(b" \r").count(b"\t") == num_columns - 1 for line in lines):
         return ord("\t"), ""
-    separator, note = sniff_separator(file, skip=options.skip, num_columns=num_columns)
+    separator, said = sniff_separator(file, skip=options.skip, num_columns=num_columns)
     has_tab = b"\t" in lines[0].text and separator == BLANKS
-    return (ord("\t") if has_tab else separator), note
+    return (ord("\t") if has_tab else separator), said
 
 
 formats.register("triples")(

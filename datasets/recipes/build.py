@@ -3,7 +3,6 @@
 import os
 import shutil
 import tarfile
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets import generators
@@ -230,7 +230,7 @@ class CountedSource(Source):
         what += "; the files are another version"
         if not self.allows_others:
             raise InputError(f"{what}: fetch them again, or pass --allow-other-counts")
-        warnings.warn(what, UserWarning, stacklevel=2)
+        note(what)
 
     def _see(self, node_type: str, ids: Any) -> None:
         """Add ids to the distinct ones of a type."""

@@ -8,7 +8,6 @@ Graphs and nodes count from 0, files in the order of their names.
 
 import csv
 import io
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError, cut_list
 from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.base import Format, ReadOptions, formats
@@ -124,20 +124,16 @@ def _warn(where: str, graphs: list[Any]) -> None:
     """Tell what of the files networks do not see."""
     directed = sum(graph.is_directed() for graph in graphs)
     if directed:
-        warnings.warn(
+        note(
             f"{where}: {directed} of {len(graphs)} graphs are directed; each edge is one "
-            "undirected edge here",
-            UserWarning,
-            stacklevel=2,
+            "undirected edge here"
         )
     names = {name for g in graphs for _, _, found in g.edges(data=True) for name in found}
     if names:
         known = cut_list(sorted(map(str, names)))
-        warnings.warn(
+        note(
             f"{where}: attributes of edges are not read ({known}): networks here take no "
-            "input of edges",
-            UserWarning,
-            stacklevel=2,
+            "input of edges"
         )
 
 

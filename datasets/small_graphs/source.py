@@ -5,7 +5,6 @@ have the id of their graph in the column ``graph_id``. No edge leads from one gr
 another, so that the whole is block-diagonal.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.arrays import distinct
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
@@ -132,11 +132,9 @@ class SmallGraphsSource(Source):
         lone = len(np.setxor1d(up, down, assume_unique=True))
         again = np.count_nonzero(src != dst) - len(up) - len(down)
         if lone or again:
-            warnings.warn(
+            note(
                 f"{self.name}: {lone} edges are listed at one of their ends alone, and "
-                f"{again} entries are listed again; each is one undirected edge here",
-                UserWarning,
-                stacklevel=2,
+                f"{again} entries are listed again; each is one undirected edge here"
             )
         edges = distinct(keys)
         return edges // stride, edges % stride

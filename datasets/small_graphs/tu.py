@@ -10,7 +10,6 @@ References:
     graphs", ICML workshop GRL+ 2020; graphlearning.io.
 """
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.base import Format, ReadOptions, formats
@@ -59,11 +59,9 @@ def open_tu(files: list[InputFile], options: ReadOptions) -> Source:
     there |= {part: beside(part) for part in ("node_labels", "node_attributes")}
     for part in _NOT_READ:
         if (folder / f"{name}_{part}.txt").is_file():
-            warnings.warn(
+            note(
                 f"{folder}/{name}_{part}.txt is not read: networks here take no input of "
-                "edges, and of graphs their class alone",
-                UserWarning,
-                stacklevel=2,
+                "edges, and of graphs their class alone"
             )
     total = sum(file.num_bytes for file in there.values() if file is not None)
     read = partial(_read, there)

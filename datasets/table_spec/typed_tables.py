@@ -7,7 +7,6 @@ of their types. ``user.id=uid`` and ``trusts.src=truster`` say it of others, and
 """
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError, cut_list, unknown_name
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.base import ReadOptions
@@ -312,12 +312,10 @@ class _Looks:
         has_x = "x" in header and "x" not in taken and self._is_vector(card, "x")
         if numeric:
             features = [*["x"] * has_x, *numeric[:2]]  # x that is there stays part of x
-            warnings.warn(
+            note(
                 f"{where}: no model reads the columns {cut_list(numeric, 8)} of nodes "
                 f"{node_type!r}; to make them features, say --columns "
-                f"{node_type}.x={'+'.join(features)}{'+...' * (len(numeric) > 2)}",
-                UserWarning,
-                stacklevel=2,
+                f"{node_type}.x={'+'.join(features)}{'+...' * (len(numeric) > 2)}"
             )
 
 

@@ -7,10 +7,10 @@ be read in two ways are refused with the commands that settle it.
 """
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Final
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.roles import is_header
@@ -430,7 +430,7 @@ def _look_at_first_word(
     )
     if len(first) == 1 or first.lower() in _LINE_WORDS:
         raise InputError(found)
-    warnings.warn(found, UserWarning, stacklevel=3)
+    note(found)
 
 
 def _refuse_line_ends(

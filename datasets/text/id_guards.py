@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.roles import is_header, numbered_pair
@@ -319,12 +319,10 @@ def must_be_strings(where: str, lines: Sequence[DataLine], places: Sequence[int]
         line.fields[place] for line in lines for place in places if place < len(line.fields)
     ]
     if found := next((end for end in ends if has_lost_zeros(end)), None):
-        warnings.warn(
+        note(
             f"{where}: ids are kept as written (strings), since some have zeros in front, "
             f"such as {show(found)}; pass --ids string to say so, or --ids int to read "
-            "them as numbers",
-            UserWarning,
-            stacklevel=3,
+            "them as numbers"
         )
     return found is not None
 
@@ -338,12 +336,10 @@ def warn_of_numbers_as_names(
             field = line.fields[place] if place < len(line.fields) else b""
             has_digit = any(byte in b"0123456789" for byte in field)
             if has_digit and is_number(field) and not field.isdigit():
-                warnings.warn(
+                note(
                     f"{where}: ids are kept as written (strings), such as {show(field)}: "
                     "it is another node than the same number written otherwise; pass --ids "
-                    "string to say so",
-                    UserWarning,
-                    stacklevel=3,
+                    "string to say so"
                 )
                 return
 
@@ -355,12 +351,10 @@ def warn_of_times(where: str, lines: Sequence[DataLine]) -> None:
         return
     for unit, per_second in (("s", 1), ("ms", 1000)):
         if all(_FROM <= int(it) / per_second < _TO for it in fields):
-            warnings.warn(
+            note(
                 f"{where}: the third column is taken for weights, but looks like times "
                 f"({show(fields[0])}); pass --columns src,dst,time --time-unit {unit}, or "
-                "--columns src,dst,weight",
-                UserWarning,
-                stacklevel=3,
+                "--columns src,dst,weight"
             )
 
 
@@ -418,12 +412,10 @@ def comment_ids(data: bytes, layout: LineFormat) -> tuple[int, bytes]:
 def warn_of_comments(name: str, count: int, example: bytes) -> None:
     """Say how many lines were dropped whose ids may begin with # or %."""
     lines = "line that begins" if count == 1 else "lines that begin"
-    warnings.warn(
+    note(
         f"{name}: dropped {count} {lines} with # or % as comments, such as "
         f"{show(example)}; pass --format csv --separator space --columns src,dst if they "
-        "are edges",
-        UserWarning,
-        stacklevel=2,
+        "are edges"
     )
 
 

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError
 from graphsys.datasets.roles import PAIRS
 from graphsys.datasets.text.layout import TOTAL_WORD, is_number, is_total
@@ -156,7 +156,7 @@ class OddNames:
                 )
 
     def _warn(self, text: str) -> None:
-        warnings.warn(f"{self._name}: {text}", UserWarning, stacklevel=3)
+        note(f"{self._name}: {text}")
 
     def _add_missing(self, ids: Any) -> None:
         missing = pa.array(_MISSING)  # made here: pyarrow's first array imports pandas

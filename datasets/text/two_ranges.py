@@ -1,10 +1,11 @@
 """Sources and destinations that both count from the beginning: two types as one?"""
 
-import warnings
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from graphsys.core.caller_warnings import note
 
 _MAX_ID: Final = 1 << 24
 _MAX_EDGES: Final = 1 << 25
@@ -71,12 +72,10 @@ class TwoRanges:
         firsts, lasts = ([int(ids[k]) for ids in ranges] for k in (0, -1))
         if firsts[0] != firsts[1] or firsts[0] > 1 or self._are_alike(ranges):
             return
-        warnings.warn(
+        note(
             f"{self._name}: sources are all of {firsts[0]} to {lasts[0]}, destinations are "
             f"of {firsts[1]} to {lasts[1]}: two types of nodes, such as users and items, "
-            f"would be one here; keep them apart with {self._command}",
-            UserWarning,
-            stacklevel=2,
+            f"would be one here; keep them apart with {self._command}"
         )
 
     def _are_alike(self, ranges: list[npt.NDArray[np.int64]]) -> bool:

@@ -1,11 +1,11 @@
 """What is told of a new store: how good its partitioning is, whether edges repeat."""
 
-import warnings
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.types import EdgeType
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.manifest import EdgeTypeEntry
@@ -72,4 +72,4 @@ def warn_of_duplicates(entry: EdgeTypeEntry, options: IngestOptions) -> None:
             f"most of the {stored} undirected edges of {entry.relation!r} are there twice "
             f"({entry.duplicates} repeat another);"
         )
-    warnings.warn(f"{what} pass --coalesce to keep one of each", UserWarning, stacklevel=2)
+    note(f"{what} pass --coalesce to keep one of each")

@@ -9,13 +9,13 @@ Coverage: the edge with the least key of each node and of each relation stays in
 whatever is held out is of nodes and relations that train has. By time nothing is moved.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.rng import draw_key
 from graphsys.core.types import EdgeType
@@ -216,13 +216,11 @@ class SplitPlan:
             if leaks:
                 about = "about " if sample.bits else ""
                 shown = cut_list([f"{names[a]} and {names[b]}" for a, b in pairs], 3)
-                warnings.warn(
+                note(
                     f"split: {about}{leaks << sample.bits} of {total << sample.bits} "
                     f"edges of {split} have their inverse in train ({shown}): a model can "
                     "look them up; keep them together with --inverse together, or pass "
-                    "--inverse apart",
-                    UserWarning,
-                    stacklevel=2,
+                    "--inverse apart"
                 )
                 return
 

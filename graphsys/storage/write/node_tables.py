@@ -1,6 +1,5 @@
 """Columns and features of the nodes of one type, from the source's order to numbers."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.arrays import distinct
+from graphsys.core.caller_warnings import note
 from graphsys.core.errors import InputError, cut_list
 from graphsys.storage import manifest as names
 from graphsys.storage.ids.id_mapping import NodeNumbering
@@ -153,11 +153,9 @@ class NodeTables:
                 "edges, or make to have them without columns"
             )
         if not self._feature_entries():
-            warnings.warn(
+            note(
                 f"{what}: they are made, without columns; pass --missing-nodes drop to "
-                "leave out their edges, refuse to have none",
-                UserWarning,
-                stacklevel=2,
+                "leave out their edges, refuse to have none"
             )
 
     def write(self, numbering: NodeNumbering, transaction: Transaction) -> NodeTypeEntry:
