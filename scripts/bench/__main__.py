@@ -47,13 +47,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     """Run one case; 0 if its results were right."""
+    if "--save" in arguments:
+        output.refuse_dirty_tree()  # before a case's imports, which may take seconds
     if arguments and arguments[0] in case_names():
         module = importlib.import_module(f"bench.cases.{arguments[0]}")
         if hasattr(module, "main"):  # no works in rounds: it measures, or prints, by itself
             return int(module.main(arguments[1:]))
     options = parse(arguments)
-    if options.save:
-        output.refuse_dirty_tree()
     case = importlib.import_module(f"bench.cases.{options.case}")
     known = getattr(case, "KNOWN_INPUTS", getattr(case, "INPUTS", ()))
     inputs = chosen(options.inputs, known, "inputs")
