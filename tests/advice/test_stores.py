@@ -263,7 +263,7 @@ CASES = {
         advice=r"give (--memory \w+)",
         then=("$ GRAPHSYS ingest twice.txt -o g {0} --json",),
         expected={"num_edges": 4},
-        told_in="graphsys/storage/ingest/process_budget.py",
+        told_in="graphsys/core/memory.py",
     ),
     "a pipe on a cluster": Case(
         before=("$ mkfifo pipe",),

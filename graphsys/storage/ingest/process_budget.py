@@ -7,13 +7,7 @@ of integers (peaks grow no more from some megabytes of input on) and are subtrac
 a graph that is stored the nodes are known, and what is held of each is subtracted too.
 """
 
-from graphsys.core.errors import BudgetError
-from graphsys.core.memory import (
-    format_bytes,
-    keep_to_budget,
-    parse_bytes,
-    resident_bytes,
-)
+from graphsys.core.memory import keep_to_budget, parse_bytes, resident_bytes, too_small
 from graphsys.partitioners import is_stream_partitioner
 from graphsys.storage.ingest.node_stream import StoreNodeStream, held_bytes
 from graphsys.storage.ingest.options import MIN_MEMORY
@@ -29,6 +23,7 @@ _BLOCK_BYTES = 48 << 20  # of rows that are streamed to a partitioner, and kerne
 _NODE_BYTES = 48  # of a node: its id, as read and as found, its partition and number
 _ASSIGNED_NODE_BYTES = 44  # where partitions are found beforehand, besides
 _COMPARED_NODE_BYTES = 56
+_WHY = ", the process included"
 
 
 def kept_bytes(
@@ -61,7 +56,7 @@ def kept_bytes(
     beside = resident_bytes() + loaded + under_way + whole_bytes
     if budget - beside >= MIN_MEMORY:
         return budget - beside
-    raise _too_small("reading a graph", beside + MIN_MEMORY, budget)
+    raise too_small("reading a graph", beside + MIN_MEMORY, budget, _WHY)
 
 
 def kept_of_stored(
@@ -103,7 +98,7 @@ def kept_of_stored(
     if needed <= budget:
         return budget - writing, budget - base - _BLOCK_BYTES
     what = f"writing {graph.num_nodes} nodes again"
-    raise _too_small(f"{what} with partitioner {partitioner}", needed, budget)
+    raise too_small(f"{what} with partitioner {partitioner}", needed, budget, _WHY)
 
 
 def compared_bytes(memory: int | str, graph: GraphReader) -> int:
@@ -124,7 +119,7 @@ def compared_bytes(memory: int | str, graph: GraphReader) -> int:
     beside = resident_bytes() + _LOADED_BYTES + _BLOCK_BYTES + nodes
     if beside <= budget:
         return budget - beside
-    raise _too_small(f"comparing on {graph.num_nodes} nodes", beside, budget)
+    raise too_small(f"comparing on {graph.num_nodes} nodes", beside, budget, _WHY)
 
 
 def _string_bytes(graph: GraphReader) -> int:
@@ -132,14 +127,3 @@ def _string_bytes(graph: GraphReader) -> int:
     entries = graph.manifest.node_types.items()
     texts = [name for name, entry in entries if entry.id_type != "int64"]
     return sum(graph.node_ids(name).nbytes for name in texts)
-
-
-def _too_small(what: str, needed: int, budget: int) -> BudgetError:
-    smallest = needed * 21 // 20
-    amount = f"{-(-smallest // 10**6)}MB"
-    error = BudgetError(
-        f"memory: {what} takes {format_bytes(smallest)}, the process included, "
-        f"got {format_bytes(budget)}; give --memory {amount} or more"
-    )
-    error.smallest = smallest
-    return error

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.caller_warnings import note
-from graphsys.core.errors import BudgetError, InputError
-from graphsys.core.memory import format_bytes, parse_bytes
+from graphsys.core.errors import InputError
+from graphsys.core.memory import parse_bytes, too_small
 from graphsys.core.types import EdgeType
 from graphsys.storage.ingest.graph_source import GraphSource, as_ids
 from graphsys.storage.ingest.options import MIN_MEMORY
@@ -167,12 +167,10 @@ def reserved_memory(graph: GraphReader, memory: int | str, spec: SplitSpec) -> i
     """Return what a budget leaves beside what a plan of the split holds.
 
     Raises:
-        BudgetError: less than what an ingest takes.
+        BudgetError: less than what an ingest takes; the message names an amount that works.
     """
     budget, held = parse_bytes(memory), split_bytes(graph, spec)
     if budget - held >= MIN_MEMORY:
         return budget - held
-    raise BudgetError(
-        f"memory: splitting the edges of {graph.num_nodes} nodes takes "
-        f"{format_bytes(held + MIN_MEMORY)}, got {format_bytes(budget)}; give more"
-    )
+    what = f"splitting the edges of {graph.num_nodes} nodes"
+    raise too_small(what, held + MIN_MEMORY, budget)

@@ -313,7 +313,7 @@ def test_a_split_that_is_there_is_not_drawn_again(tmp_path: Path) -> None:
 
 def test_memory_that_is_too_little_is_refused(tmp_path: Path) -> None:
     gs.ingest(random_graph(20, 200), tmp_path / "g")
-    with pytest.raises(BudgetError, match=r"splitting the edges of 20 nodes takes"):
+    with pytest.raises(BudgetError, match=r"splitting the edges of 20 nodes needs"):
         gs.split(tmp_path / "g", tmp_path / "s", memory="20MB")
 
 
