@@ -116,7 +116,7 @@ KERNEL_BYTES = 1 << 20
 _noted: dict[tuple[str, str | None], frozenset[str]] = {}
 """What this process noted last, by the work and the cache."""
 _cached: set[tuple[str, str | None]] = set()
-"""Works none of whose kernels had to be compiled: that stays so in a process."""
+"""Works none of whose kernels are to be compiled: that stays so in a process."""
 
 
 def compile_bytes(kernels: Iterable[Any], used: Collection[str] = ()) -> int:
@@ -212,8 +212,10 @@ class WorkKernels:
         )
         place = self._place()
         if _noted.get(place) != called:
-            remember_kernels(self._work, called)
+            known = remember_kernels(self._work, called)
             _noted[place] = called
+            if known and known <= called:  # the next run has none to compile
+                _cached.add(place)
 
     def _place(self) -> tuple[str, str | None]:
         return self._work, os.environ.get("GRAPHSYS_CACHE")
@@ -235,22 +237,29 @@ def used_kernels(work: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def remember_kernels(work: str, names: Iterable[str]) -> None:
+def remember_kernels(work: str, names: Collection[str]) -> frozenset[str]:
     """Add to what is known of a work; where that cannot be written, it is not.
 
     Args:
         work: The work's name, as good as a file's.
         names: Names as ``module.kernel``.
+
+    Returns:
+        All that is known of it now; nothing where there is no folder for it.
     """
-    file, new = _file_of(work), sorted(set(names) - used_kernels(work))
-    if file is None or not new:
-        return
+    file, known = _file_of(work), used_kernels(work)
+    if file is None:
+        return frozenset()
+    new = sorted(frozenset(names) - known)
+    if not new:
+        return known
     with contextlib.suppress(OSError):  # it is a cache: nothing depends on it
         out = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(out, "".join(f"{name}\n" for name in new).encode("ascii"))
         finally:
             os.close(out)
+    return known.union(names)
 
 
 def _file_of(work: str) -> Path | None:

@@ -79,4 +79,3 @@ def test_memory_of_a_device_without_cuda_is_refused() -> None:
         run(Components, edge(), device_memory="1GB")
     with pytest.raises(ConfigError, match="the budget of a run on the CPU is memory"):
         algorithms.wcc(edge(), implementation="program", device_memory=1 << 20)
-    assert run(Components, edge(), memory="1GB").converged
