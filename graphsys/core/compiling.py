@@ -214,7 +214,7 @@ class WorkKernels:
         if _noted.get(place) != called:
             known = remember_kernels(self._work, called)
             _noted[place] = called
-            if known and known <= called:  # the next run has none to compile
+            if not compile_bytes(self._kernels(), known):
                 _cached.add(place)
 
     def _place(self) -> tuple[str, str | None]:

@@ -7,6 +7,8 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 
 TOP = {
@@ -168,8 +170,11 @@ def test_a_small_module_is_imported_by_several_or_says_why() -> None:
 MOST_ENTERED = {"pagerank": 23, "gnn.train": 90, "embedding.train": 80}
 
 
-def test_a_warm_call_enters_few_files(tmp_path: Path) -> None:
+def test_a_warm_call_enters_few_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A reader of one call reads these; ``scripts/tree_figures --files`` lists them."""
+    monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path / "cache"))
     calls = runpy.run_path(str(ROOT / "scripts" / "tree_figures"))["calls"]
     entered = {call: len(files) for call, files in calls(tmp_path).items()}
     assert entered.keys() == MOST_ENTERED.keys()
