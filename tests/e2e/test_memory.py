@@ -186,7 +186,9 @@ def test_ingest_says_its_minimum_and_keeps_it(
     done = run_installed(*words, "--memory", "17MB")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", line)
+    named = re.search(
+        r"^error: memory: .*; give --memory (\d+MB) \(memory=.*\) or more$", line
+    )
     assert named is not None, line
     assert not (tmp_path / "graph").exists()
     peak, _ = peak_of(graphsys_command, *words, "--memory", named[1])
@@ -194,7 +196,7 @@ def test_ingest_says_its_minimum_and_keeps_it(
     again = ("partition", tmp_path / "graph", "-o", tmp_path / "other", "--partitions", "3")
     done = run_installed(*again, "--memory", "17MB")
     assert done.returncode == 2
-    assert re.search(r"give --memory \d+MB or more$", done.stderr.strip())
+    assert re.search(r"give --memory \d+MB \(memory=.*\) or more$", done.stderr.strip())
     peak, _ = peak_of(graphsys_command, *again, "--memory", named[1])
     assert peak <= parse_bytes(named[1]) + SLACK
 
@@ -252,7 +254,9 @@ def test_partition_counts_the_nodes(
         command += ["-o", tmp_path / "other"]
     done = run_installed(*command, "--memory", budget)  # enough for a graph of few nodes
     assert done.returncode == 2
-    named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", done.stderr)
+    named = re.search(
+        r"^error: memory: .*; give --memory (\d+MB) \(memory=.*\) or more$", done.stderr
+    )
     assert named is not None, done.stderr
     assert not (tmp_path / "other").exists()
     peak, _ = peak_of(graphsys_command, *command, "--memory", named[1])

@@ -59,7 +59,9 @@ def test_a_compressed_file_is_refused_with_an_amount_near_its_peak(
     done = run_installed(*words, "240MB")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", line)
+    named = re.search(
+        r"^error: memory: .*; give --memory (\d+MB) \(memory=.*\) or more$", line
+    )
     assert named is not None, line
     assert not (tmp_path / "graph").exists()
     peak, _ = peak_of(graphsys_command, *words, named[1])
