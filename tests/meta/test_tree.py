@@ -2,12 +2,10 @@
 
 import ast
 import re
-import runpy
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
-
-import pytest
 
 from tests.conftest import ROOT
 
@@ -167,15 +165,18 @@ def test_a_small_module_is_imported_by_several_or_says_why() -> None:
     assert alone == set().union(*ALONE.values())
 
 
-MOST_ENTERED = {"pagerank": 23, "gnn.train": 90, "embedding.train": 80}
+MOST_ENTERED = {"a second pagerank": 25, "gnn.train": 92, "embedding.train": 80}
+"""With two to spare of the first ones' 23 and 90, for what depends on the machine."""
 
 
-def test_a_warm_call_enters_few_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A reader of one call reads these; ``scripts/tree_figures --files`` lists them."""
-    monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path / "cache"))
-    calls = runpy.run_path(str(ROOT / "scripts" / "tree_figures"))["calls"]
-    entered = {call: len(files) for call, files in calls(tmp_path).items()}
+def test_a_warm_call_enters_few_files() -> None:
+    """A reader of one call reads these; ``scripts/tree_figures --files`` lists them.
+
+    In a process of its own: what other tests called would be entered less, or again.
+    """
+    command = [sys.executable, "-P", str(ROOT / "scripts" / "tree_figures"), "--calls"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = re.findall(r"^\| files entered by (.*?) \| (\d+) \|", done.stdout, re.M)
+    entered = {call: int(number) for call, number in found}
     assert entered.keys() == MOST_ENTERED.keys()
     assert {it: n for it, n in entered.items() if n > MOST_ENTERED[it]} == {}
