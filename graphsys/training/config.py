@@ -1,4 +1,4 @@
-"""Settings of a training from a preset or a file, with overrides on top; which do nothing.
+"""Settings of a training: from a preset or a file, with overrides; those nothing reads.
 
 Most settings say what they are for where they are declared: ``applies`` lists it, separated
 by commas, and one of them has to be there. It is the name of a model or a task, ``key =
@@ -212,6 +212,8 @@ def _is_there(config: Any, scope: str, parts: Parts) -> bool:
             return bool(chosen > float(wanted)) and is_read(config, key, parts)
         if key in parts and chosen not in parts[key]:
             return True
+        if isinstance(chosen, bool):
+            chosen = str(chosen).lower()  # as a config has it
         given = chosen if isinstance(chosen, Mapping) else (str(chosen),)
         has = any(it in given for it in wanted.split(" or "))
         return has and is_read(config, key, parts)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from graphsys.core.errors import ConfigError
-from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding import EmbeddingConfig, load_config, preset_names
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.model_spec import models
 from graphsys.gnn.part_specs import TASKS
-from graphsys.training.config import Parts, is_read
+from graphsys.training.config import Parts, is_read, unread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,13 @@ OF_EMBEDDING: Parts = {"loss": ("softmax", "ranking")}
 def test_every_setting_says_what_it_is_for(config: Any, parts: Parts) -> None:
     for field in dataclasses.fields(config):
         assert is_read(config, field.name, parts) in (True, False)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_presets_set_nothing_that_is_for_what_they_have_not(preset: str) -> None:
+    config = dataclasses.replace(load_config(preset=preset))
+    assert not config.of_preset
+    assert unread(config, (), {"loss": (config.loss,)}, "a preset") == []
 
 
 def test_a_loss_of_others_may_read_the_margin() -> None:

@@ -79,6 +79,7 @@ def test_a_setting_without_effect_is_told(
         {**OPERATOR, "relation_lr": 0.2, "operator_init": "random"},
         {"regularizer": 0.1, "regularizer_kind": "l2"},
         {"importance_weights": True},
+        {"dropout": 0.1, "reciprocal": True},
         {"parameter_servers": 2},
         {"deterministic": True},
     ],
