@@ -109,7 +109,7 @@ def train_embedding(
         config = api.run_config(out) if resume else EmbeddingConfig()
     require_callbacks(callbacks)
     _refuse(graph, config, memory, device)
-    config = _apart(config)
+    asked, config = config, _apart(config)
     context = api.open_context(graph, config, out)
     most = _most_workers(context)
     _refuse_order(min(cluster.local_workers, most), config)
@@ -121,7 +121,7 @@ def train_embedding(
     if config.tensorboard:
         find_writer()
     if not resume:
-        note_unread(config, context.model, graph)
+        note_unread(asked, context.model, graph)  # which knows what a preset chose
     with connected(cluster) as available:
         workers = _num_workers(available, most, config)
         is_local = cluster.local_workers > 0
