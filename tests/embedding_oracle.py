@@ -72,7 +72,13 @@ def compare(comparator: str, q: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         return q @ c.T
     if comparator == "cos":
         return torch.nn.functional.normalize(q) @ torch.nn.functional.normalize(c).T
-    square = ((q[:, None] - c[None]) ** 2).sum(-1)
+    apart = q[:, None] - c[None]
+    if comparator == "l1":
+        return -apart.abs().sum(-1)
+    if comparator == "complex_l1":
+        squares = apart[..., : DIM // 2] ** 2 + apart[..., DIM // 2 :] ** 2
+        return -(squares + 1e-30).sqrt().sum(-1)
+    square = (apart**2).sum(-1)
     return -square if comparator == "squared_l2" else -square.sqrt()
 
 
@@ -80,7 +86,9 @@ def score(config: EmbeddingConfig, q: torch.Tensor, c: torch.Tensor) -> torch.Te
     """Score with the config's comparator and, as PBG does, its bias."""
     if not config.bias:
         return compare(config.comparator, q, c)
-    return q[:, :1] + c[:, 0] + compare(config.comparator, q[:, 1:], c[:, 1:])
+    rest, others = q.clone(), c.clone()
+    rest[:, 0] = others[:, 0] = 0
+    return q[:, :1] + c[:, 0] + compare(config.comparator, rest, others)
 
 
 def row_losses(

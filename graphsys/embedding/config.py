@@ -265,7 +265,7 @@ class EmbeddingConfig(ControlConfig):
         super().__post_init__()
         if not any(t.dim for t in self.node_types.values()):
             for name in {self.operator, *(r.operator for r in self.relations.values())}:
-                require_dim(name, self.dim, "dim")
+                require_dim(self, name, self.dim, "dim")
         if self.bias and min(self.dim, *(self.dim_of(t) for t in self.node_types), 2) < 2:
             raise ConfigError(
                 "bias: got true with dim 1, expected at least 2 (the bias and a dimension "
@@ -481,15 +481,22 @@ class EmbeddingConfig(ControlConfig):
         return self.global_embedding if own is None else own
 
 
-def require_dim(operator: str | None, dim: int, where: str) -> None:
-    """Check that rows have a length that an operator can work on.
+def require_dim(
+    config: EmbeddingConfig, operator: str | None, dim: int, where: str
+) -> None:
+    """Check that rows have a length that an operator and the comparator can work on.
 
     Raises:
         ConfigError: They have not.
     """
-    if operator is not None and operators.operator_of(operator).is_complex and dim % 2:
+    asking = []
+    if operator is not None and operators.operator_of(operator).is_complex:
+        asking.append(f"the operator {operator}")
+    if comparators.comparator_of(config.comparator).is_complex:
+        asking.append(f"the comparator {config.comparator}")
+    if asking and dim % 2:
         raise ConfigError(
-            f"{where}: got {dim}, expected an even number for the operator {operator} "
+            f"{where}: got {dim}, expected an even number for {' and '.join(asking)} "
             "(real parts, then imaginary parts)"
         )
 

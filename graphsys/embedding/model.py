@@ -188,7 +188,6 @@ def _require_dims(
             "edge_types"
         )
     for settings in used:
-        require_dim(
-            settings.operator or config.operator, dim, f"dim of node type {kind.src_type!r}"
-        )
+        where = f"dim of node type {kind.src_type!r}"
+        require_dim(config, settings.operator or config.operator, dim, where)
     return dim

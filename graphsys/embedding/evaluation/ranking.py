@@ -25,7 +25,7 @@ from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.kernels.cpu.embedding.rank import (
-    CUSTOM,
+    PAIRWISE,
     PRODUCT,
     count_better,
     exact_scores,
@@ -144,7 +144,7 @@ class _Batch:
         self.rows = scorer.prepare_queries(queries.node, queries.relation)
         self.targets = self._prepared(queries.target, slice(None))
         self.positives = np.empty(len(queries), dtype=np.float64)
-        if scorer.form == CUSTOM:  # rounded as those of all candidates are
+        if scorer.form == PAIRWISE:  # rounded as those of all candidates are
             found = scorer.scores(self.rows, self.targets, np.zeros(len(queries)))
             self.positives[:] = found.astype(np.float32)
         else:
@@ -232,7 +232,7 @@ class _Batch:
             block = self.scorer.prepare_candidates(block, relation)
             asked, form = rows, self.scorer.form
             shifts = self.scorer.shifts(block)
-            if form == CUSTOM:
+            if form == PAIRWISE:
                 asked, block = self.scorer.as_products(rows, block)
                 form = PRODUCT
             squares = np.einsum("ij,ij->i", block, block)

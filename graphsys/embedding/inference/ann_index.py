@@ -106,7 +106,7 @@ def build_index(
 
 
 def _require_metric(kind: str, run: TrainedEmbedding) -> None:
-    if comparator_of(run.config.comparator).is_custom:
+    if comparator_of(run.config.comparator).is_pairwise:
         raise ConfigError(
             f"index: got {kind!r} with the comparator {run.config.comparator}, expected "
             "'exact': an index knows inner products and distances only"
@@ -149,9 +149,16 @@ def open_index(
 
 
 def prepare(rows: Any, config: EmbeddingConfig) -> Floats:
-    """Copy rows as faiss compares them: without bias, of unit length under ``cos``."""
-    copy: Floats = np.array(rows[:, int(config.bias) :], dtype=np.float32, order="C")
-    if comparator_of(config.comparator).is_unit:
+    """Copy rows as faiss compares them: without bias, of unit length under ``cos``.
+
+    Of complex rows the bias becomes 0, so that halves stay halves.
+    """
+    comparator = comparator_of(config.comparator)
+    first = int(config.bias and not comparator.is_complex)
+    copy: Floats = np.array(rows[:, first:], dtype=np.float32, order="C")
+    if config.bias and comparator.is_complex:
+        copy[:, 0] = 0
+    if comparator.is_unit:
         normalize_rows(copy, copy, np.empty(len(copy), dtype=np.float32))
     return copy
 

@@ -118,7 +118,7 @@ def _block_within(run: TrainedEmbedding, node_type: str, budget: int | None) -> 
     """
     if budget is None:
         return BLOCK
-    if not comparator_of(run.config.comparator).is_custom:
+    if not comparator_of(run.config.comparator).is_pairwise:
         require("faiss", extra="all")  # it has memory of its own
     row_bytes = _COPIES * 4 * run.dim_of(node_type) + _FOUND_BYTES
     beside = resident_bytes() + _LOADED_BYTES
@@ -150,7 +150,7 @@ def search_rows(
         Scores (of distances minus the square) and numbers, ``[Q, n]``.
     """
     comparator = comparator_of(run.config.comparator)
-    search = _search_custom if comparator.is_custom else _search_block
+    search = _search_pairs if comparator.is_pairwise else _search_block
     offsets = run.graph.offsets(node_type)
     none = np.empty((len(queries), 0), dtype=np.float32)
     scores, numbers = [none], [none.astype(np.int64)]
@@ -174,10 +174,10 @@ def _search_block(
     return (-found if is_distance else found), places
 
 
-def _search_custom(
+def _search_pairs(
     comparator: ComparatorSpec, queries: Floats, rows: Floats, k: int
 ) -> tuple[Floats, Ints]:
-    scores = comparator.score_all(queries, rows, 0)
+    scores = comparator.score_all(queries, rows, False)
     places = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(scores, places, axis=1), places
 

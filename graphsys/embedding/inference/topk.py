@@ -10,7 +10,7 @@ from graphsys.embedding.data.filtered_queries import BatchLimits, Queries
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
-from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE, CUSTOM, keep_best
+from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE, PAIRWISE, keep_best
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -100,7 +100,7 @@ def _search(
         relation = np.full(len(block), queries.relation[0], dtype=np.int64)
         block = scorer.prepare_candidates(block, relation)
         asked, answers, shifts = rows, block, scorer.shifts(block)
-        if scorer.form in (BIASED_DISTANCE, CUSTOM):
+        if scorer.form in (BIASED_DISTANCE, PAIRWISE):
             asked, answers = scorer.as_products(rows, block)
             shifts = np.zeros_like(shifts)
         keep_best(

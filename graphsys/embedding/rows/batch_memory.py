@@ -54,7 +54,7 @@ def batch_bytes(
     )
     dim = max(run.dim_of(m.edge_type.src_type) for m in model)
     comparator = comparator_of(run.config.comparator)
-    matrices = 5 if comparator.is_custom or run.config.bias else 1
+    matrices = 5 if comparator.is_pairwise or run.config.bias else 1
     share = min(questions / 256, 1)
     return (
         questions * (_QUESTION_BYTES + _ROW_BYTES * dim)

@@ -20,8 +20,8 @@ from graphsys.kernels.cpu.embedding.operators import (
 from graphsys.kernels.cpu.embedding.rank import (
     BIASED_DISTANCE,
     BIASED_SQUARES,
-    CUSTOM,
     DISTANCE,
+    PAIRWISE,
     PRODUCT,
 )
 from graphsys.kernels.cpu.embedding.vector_math import normalize_rows
@@ -36,9 +36,9 @@ class Scorer:
 
     Where it can, the operator moves to the query: queries of reciprocal relations and for
     sources have theirs there anyway; under the inner product the adjoint does it, under
-    distances a translation is undone, and a rotation under these and the cosine. Only the
-    rest transforms the candidates, relation by relation (``moves_candidates``), as all
-    operators do under a comparator of another package.
+    distances a translation is undone, and a rotation under these (but ``l1``) and the
+    cosine. Only the rest transforms the candidates, relation by relation
+    (``moves_candidates``), as all operators do under a comparator of another package.
 
     Where rows have a bias, that of the query is a constant; the first dimension of a
     prepared query is 1 under products, so that they add the candidate's, and else 0.
@@ -59,7 +59,7 @@ class Scorer:
         self.comparator = comparator_of(run.config.comparator)
         self.is_distance = self.comparator.is_distance
         self.has_bias = run.config.bias
-        self.form = CUSTOM if self.comparator.is_custom else PRODUCT
+        self.form = PAIRWISE if self.comparator.is_pairwise else PRODUCT
         if self.is_distance:
             self.form = DISTANCE
             if self.has_bias:
@@ -136,12 +136,12 @@ class Scorer:
     def scores(self, queries: Floats, candidates: Floats, constants: Doubles) -> Doubles:
         """Score prepared queries against prepared candidates, row by row, float64 ``[n]``.
 
-        The score is the run's comparator: inner product, cosine, or minus the distance
-        (squared or not), or another package's, and the biases.
+        The score is the run's comparator: inner product, cosine, or minus a distance, or
+        another package's, and the biases.
         """
-        if self.comparator.is_custom:
-            first = int(self.has_bias)
-            return constants + self.comparator.score_pairs(queries, candidates, first)
+        if self.comparator.is_pairwise:
+            own = self.comparator.score_pairs(queries, candidates, self.has_bias)
+            return constants + own
         left, right = queries.astype(np.float64), candidates.astype(np.float64)
         if not self.is_distance:
             return _row_products(left, right) + constants
@@ -167,7 +167,7 @@ class Scorer:
     def as_products(self, queries: Floats, candidates: Floats) -> tuple[Floats, Floats]:
         """Return unit queries and candidates whose products are the prepared rows' scores.
 
-        For the forms whose scores no product orders, BIASED_DISTANCE and CUSTOM.
+        For the forms whose scores no product orders, BIASED_DISTANCE and PAIRWISE.
 
         Args:
             queries: Prepared, ``[B, D]``.
@@ -176,9 +176,8 @@ class Scorer:
         Returns:
             float32 ``[B, B]`` and ``[K, B]``.
         """
-        if self.comparator.is_custom:
-            first = int(self.has_bias)
-            scores = self.comparator.score_all(queries, candidates, first)
+        if self.comparator.is_pairwise:
+            scores = self.comparator.score_all(queries, candidates, self.has_bias)
         else:
             squares = np.einsum("ij,ij->i", queries, queries)[:, None]
             squares = squares + 2 * (self.shifts(candidates) - queries @ candidates.T)
@@ -189,9 +188,10 @@ class Scorer:
     def _is_undone(self, operator: OperatorSpec) -> bool:
         """Tell whether an operator on candidates can be undone on the query instead."""
         if operator.undone_by == "shift":
-            return self.is_distance
+            return self.is_distance or self.comparator.metric == "sum"
         if operator.undone_by == "adjoint":  # turns all of a row, the bias among it
-            return not (self.has_bias or self.comparator.is_custom)
+            is_kept = not self.comparator.is_pairwise or self.comparator.is_complex
+            return is_kept and not self.has_bias
         return operator.undone_by == "identity"
 
     def _operate(self, rows: Floats, relation: Ints) -> Floats:

@@ -1,8 +1,10 @@
 """Comparators: how two rows become a score, higher for pairs that belong together.
 
-Ours are compared by one matrix product. One of another package is two functions of two
-rows, given as an entry point of the group ``graphsys.comparators``; training, ranking,
-prediction and the nearest nodes then go by it. See the guide of embeddings.
+Of ours, ``dot``, ``cos`` and Euclidean distances come from one matrix product, sums of
+distances number by number (``l1``, ``complex_l1``) from a kernel of theirs. One of another
+package is two functions of two rows, given as an entry point of the group
+``graphsys.comparators``; training, ranking, prediction and the nearest nodes then go by it.
+See the guide of embeddings.
 """
 
 from dataclasses import dataclass
@@ -37,9 +39,11 @@ class ComparatorSpec:
         rank_pairs: The same for both directions at once, or "".
         code: Of ours, what kernels know it by.
         metric: What orders candidates as the scores do: inner ``product``, Euclidean
-            ``distance``, or neither, ``own``.
+            ``distance``, a ``sum`` of distances number by number, or none, ``own``.
         is_unit: Whether rows are compared at the length 1.
         is_root: Whether the score is minus the distance, not its square.
+        is_complex: Whether numbers are complex, real parts in the first half of a row: then
+            turning both rows, number by number, changes no score.
         has_device: Whether a device has kernels for it.
     """
 
@@ -49,9 +53,10 @@ class ComparatorSpec:
     rank: str = "custom:rank_custom"
     rank_pairs: str = ""
     code: int = 8
-    metric: Literal["product", "distance", "own"] = "own"
+    metric: Literal["product", "distance", "sum", "own"] = "own"
     is_unit: bool = False
     is_root: bool = False
+    is_complex: bool = False
     has_device: bool = False
 
     def __post_init__(self) -> None:
@@ -69,6 +74,11 @@ class ComparatorSpec:
     def is_custom(self) -> bool:
         """Whether scores come from functions of another package."""
         return self.metric == "own"
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether pairs are scored one by one: no matrix product gives their order."""
+        return self.metric in ("sum", "own")
 
     @property
     def is_distance(self) -> bool:
@@ -105,26 +115,39 @@ class ComparatorSpec:
             address_in(owner, "gradient", self.gradient, call_score_gradient),
         )
 
-    def score_all(self, queries: Floats, candidates: Floats, first: int) -> Floats:
+    def score_all(self, queries: Floats, candidates: Floats, has_bias: bool) -> Floats:
         """Score all queries ``[B, D]`` with all candidates ``[K, D]``, float32 ``[B, K]``.
+
+        For what is scored pair by pair.
 
         Args:
             queries: Rows.
             candidates: Rows.
-            first: 1 where the first number of a row is a bias that is added, else 0.
+            has_bias: Whether the first number of a row is a bias that is added.
         """
-        from graphsys.kernels.cpu.embedding.custom import score_all
+        from graphsys.kernels.cpu.embedding import absolute, custom
 
         out = np.empty((len(queries), len(candidates)), dtype=np.float32)
-        score_all(self.addresses[0], queries, candidates, first, out)
+        if self.is_custom:
+            custom.score_all(self.addresses[0], queries, candidates, int(has_bias), out)
+        else:
+            absolute.score_absolute(
+                self.is_complex, queries, candidates, has_bias, False, out
+            )
         return out
 
-    def score_pairs(self, queries: Floats, candidates: Floats, first: int) -> Doubles:
+    def score_pairs(self, queries: Floats, candidates: Floats, has_bias: bool) -> Doubles:
         """Score queries with their own candidates, both ``[B, D]``, float64 ``[B]``."""
-        from graphsys.kernels.cpu.embedding.custom import score_pairs
+        from graphsys.kernels.cpu.embedding import absolute, custom
 
+        if not self.is_custom:
+            own = np.empty((len(queries), 1), dtype=np.float32)
+            absolute.score_absolute(
+                self.is_complex, queries, candidates, has_bias, True, own
+            )
+            return own[:, 0].astype(np.float64)
         out = np.empty(len(queries), dtype=np.float64)
-        score_pairs(self.addresses[0], queries, candidates, first, out)
+        custom.score_pairs(self.addresses[0], queries, candidates, int(has_bias), out)
         return out
 
 
@@ -171,5 +194,15 @@ register(
         is_root=True,
         rank="scores:rank_distances",
         has_device=True,
+    )
+)
+register(ComparatorSpec(name="l1", code=16, metric="sum", rank="absolute:rank_absolute"))
+register(
+    ComparatorSpec(
+        name="complex_l1",
+        code=17,
+        metric="sum",
+        rank="absolute:rank_absolute",
+        is_complex=True,
     )
 )

@@ -81,8 +81,8 @@ def compiled_objective(
 
 
 def _kernel(config: EmbeddingConfig, comparator: ComparatorSpec) -> Kernel:
-    is_ours = not comparator.is_custom
-    return rank_biased if config.bias and is_ours else comparator.kernel()
+    has_own = comparator.is_pairwise  # a kernel that knows of biases
+    return rank_biased if config.bias and not has_own else comparator.kernel()
 
 
 def _pairs_kernel(

@@ -28,8 +28,8 @@ PRODUCT: Final = 0
 DISTANCE: Final = 1
 BIASED_SQUARES: Final = 2
 BIASED_DISTANCE: Final = 3
-CUSTOM: Final = 4
-"""Of a comparator of another package: its scores are given as products, form PRODUCT."""
+PAIRWISE: Final = 4
+"""What is scored pair by pair: its scores are given as products, form PRODUCT."""
 
 
 @inline_jit
