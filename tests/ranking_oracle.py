@@ -46,13 +46,19 @@ def operate(code: int, p: np.ndarray[Any, Any], x: np.ndarray[Any, Any]) -> Any:
 
 def compare(comparator: str, q: Any, c: Any, bias: bool = False) -> Any:
     if bias:
-        rest = compare(comparator, q[1:], c[:, 1:])
+        # at 0, a bias is no part of a distance; halves of complex rows stay halves
+        rest = compare(comparator, np.r_[0, q[1:]], np.c_[np.zeros(len(c)), c[:, 1:]])
         rest = -(rest**2) if comparator == "squared_l2" else rest
         return q[0] + c[:, 0] + rest
     if comparator == "dot":
         return c @ q
     if comparator == "cos":
         return c @ q / np.linalg.norm(c, axis=1) / np.linalg.norm(q)
+    if comparator == "l1":
+        return -np.abs(c - q).sum(axis=1)
+    if comparator == "complex_l1":
+        real, imaginary = np.split(c - q, 2, axis=1)
+        return -np.hypot(real, imaginary).sum(axis=1)
     return -np.linalg.norm(c - q, axis=1)  # squares are in the same order
 
 

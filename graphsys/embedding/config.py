@@ -44,7 +44,11 @@ class EmbeddingConfig(ControlConfig):
         group="Model", choices=operators.OPERATORS.names, plugins=operators.GROUP,
     )
     comparator: str = option(
-        "dot", "How two rows are compared; higher scores are better.", group="Model",
+        "dot",
+        "How two rows are compared; higher scores are better. dot is the inner product, "
+        "cos that of rows of length 1; l2, squared_l2 and l1 are minus distances, "
+        "complex_l1 minus the sum of moduli, RotatE's.",
+        group="Model",
         choices=comparators.COMPARATORS.names, plugins=comparators.GROUP,
     )
     bias: bool = option(

@@ -21,13 +21,14 @@ from graphsys.core.errors import (
     UnknownNameError,
 )
 from graphsys.embedding import EmbeddingConfig, Embeddings, export, nearest, open_run, train
+from graphsys.embedding.spec.comparators import COMPARATORS
 from graphsys.storage import Graph
 from tests.runs import reseal
 
 MakeRing = Callable[[int], Graph]
 
 
-@pytest.fixture(params=["dot", "cos", "l2", "squared_l2"])
+@pytest.fixture(params=COMPARATORS.names())
 def ring_run(
     request: pytest.FixtureRequest, make_ring: MakeRing, tmp_path: Path
 ) -> Embeddings:
@@ -53,6 +54,11 @@ def test_nearest_equals_brute_force(ring_run: Embeddings) -> None:
         scores = -(
             np.linalg.norm(rows - rows[7], axis=1) ** (2 if "sq" in comparator else 1)
         )
+    if comparator == "l1":
+        scores = -np.abs(rows - rows[7]).sum(axis=1)
+    if comparator == "complex_l1":
+        apart = rows - rows[7]
+        scores = -np.abs(apart[:, :4] + 1j * apart[:, 4:]).sum(axis=1)
     order = [k for k in np.argsort(-scores, kind="stable") if k != 7][:5]
     found = nearest(ring_run, "e07", 5)
     assert found.column("id").to_pylist() == [ids[k] for k in order]

@@ -11,7 +11,7 @@ from graphsys.embedding import evaluate as evaluate_function
 from graphsys.storage import Graph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
-from tests.embedding_codes import OPERATOR_CODES
+from tests.embedding_codes import COMPARATOR_CODES, OPERATOR_CODES
 from tests.ranking_oracle import ask_all, means
 from tests.runs import reseal
 
@@ -30,7 +30,7 @@ def check(path: Path, split: str) -> None:
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
-@pytest.mark.parametrize("comparator", ["dot", "cos", "l2", "squared_l2"])
+@pytest.mark.parametrize("comparator", list(COMPARATOR_CODES))
 @pytest.mark.parametrize("operator", list(OPERATOR_CODES))
 def test_ranks_equal_brute_force(
     make_ring: MakeRing, tmp_path: Path, operator: Any, comparator: Any, reciprocal: bool
@@ -54,7 +54,7 @@ def test_ranks_equal_brute_force(
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
-@pytest.mark.parametrize("comparator", ["dot", "cos", "l2", "squared_l2"])
+@pytest.mark.parametrize("comparator", list(COMPARATOR_CODES))
 @pytest.mark.parametrize("operator", ["translation", "affine"])
 def test_ranks_with_a_bias_equal_brute_force(
     make_ring: MakeRing, tmp_path: Path, operator: Any, comparator: Any, reciprocal: bool

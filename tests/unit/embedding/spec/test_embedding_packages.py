@@ -153,8 +153,8 @@ def test_a_run_whose_comparator_is_not_installed_is_one_clear_error(site: Path) 
     said = run(site, "evaluate", "alone", code=2, is_there=False)
     assert re.search(
         r"^error: .*config.toml: comparator: got 'negative_l1', expected one of "
-        r"complex_l1, cos, dot, l1, l2, squared_l2; install the package that brings it \(entry point of "
-        r"graphsys.comparators\)$",
+        r"complex_l1, cos, dot, l1, l2, squared_l2; install the package that brings it "
+        r"\(entry point of graphsys.comparators\)$",
         said.strip(),
     )
 
