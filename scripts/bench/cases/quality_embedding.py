@@ -1,9 +1,10 @@
 """Train the presets of the quality table: what they reach beside published figures.
 
-    scripts/bench/run quality_embedding [CELL...] [--partitions 1,4]
+    scripts/bench/run quality_embedding [CELL...] [--partitions 1,4] [--seeds 1,2,3]
         [--set key=value]... [--again] [--save] [--list] [--table]
 
-A cell is a preset, trained and evaluated on test once. With --save each cell is written as
+A cell is a preset, trained and evaluated on test once for every seed; a row has the means,
+and how far seeds are apart. With --save each cell is written as
 soon as it is done to results/embedding_quality_<hardware>_<yyyymm>.json, and cells that are
 there with the same settings are not run again unless --again: a stopped table goes on where
 it was. --table prints the newest row of every cell, whichever machine measured it. A preset
@@ -17,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from bench import output
@@ -34,10 +36,42 @@ from graphsys.embedding import load_config, preset_names, train
 
 
 def measure(
-    cell: Cell, partitions: int, shared: Path, folder: Path, overrides: Sequence[str]
+    cell: Cell,
+    partitions: int,
+    shared: Path,
+    folder: Path,
+    overrides: Sequence[str],
+    seeds: Sequence[int],
 ) -> dict[str, Any]:
-    """Train and evaluate one cell."""
-    config = load_config(preset=cell.preset, overrides=overrides)
+    """Train and evaluate one cell, seed by seed; return the means and spreads."""
+    runs = [_one(cell, partitions, shared, folder, overrides, seed) for seed in seeds]
+    tests = [run["test"] for run in runs]
+    return runs[-1] | {
+        "seeds": list(seeds),
+        "train_seconds": round(mean(run["train_seconds"] for run in runs), 1),
+        "train_cpu_seconds": round(mean(run["train_cpu_seconds"] for run in runs), 1),
+        "peak_bytes": max(run["peak_bytes"] for run in runs),
+        "test": {name: round(mean(it[name] for it in tests), 4) for name in tests[0]},
+        "spread": {
+            name: round(max(it[name] for it in tests) - min(it[name] for it in tests), 4)
+            for name in tests[0]
+        },
+        "is_reached": all(
+            mean(it[name] for it in tests) >= value for name, value in cell.target.items()
+        ),
+    }
+
+
+def _one(
+    cell: Cell,
+    partitions: int,
+    shared: Path,
+    folder: Path,
+    overrides: Sequence[str],
+    seed: int,
+) -> dict[str, Any]:
+    """Train and evaluate one cell with one seed."""
+    config = load_config(preset=cell.preset, overrides=[*overrides, f"seed={seed}"])
     path, run = folder / f"{cell.recipe}-{partitions}", folder / f"{cell.preset}-run"
     with recipes.build(
         cell.recipe,
@@ -69,7 +103,6 @@ def measure(
         "published": dict(cell.published),
         "cited": cell.cited,
         "target": dict(cell.target),
-        "is_reached": all(found[name] >= value for name, value in cell.target.items()),
         "load_average": load.load_average,
         "other_cpu_share": load.other_cpu_share,
     }
@@ -83,13 +116,19 @@ def preset_text(name: str) -> str:
 
 
 def is_done(
-    rows: list[dict[str, Any]], cell: Cell, partitions: int, sets: list[str]
+    rows: list[dict[str, Any]],
+    cell: Cell,
+    partitions: int,
+    sets: list[str],
+    seeds: list[int],
 ) -> bool:
-    """Return whether a cell was measured with the same settings."""
+    """Return whether a cell was measured with the same settings and seeds."""
     walks = cell.walks and asdict(cell.walks)
-    key = (cell.preset, partitions, sets, preset_text(cell.preset), walks)
+    key = (cell.preset, partitions, sets, preset_text(cell.preset), walks, seeds)
     names = ("preset", "partitions", "overrides", "settings", "walks")
-    return any(tuple(row.get(name) for name in names) == key for row in rows)
+    return any(
+        (*(row.get(name) for name in names), row.get("seeds", [0])) == key for row in rows
+    )
 
 
 def list_cells() -> None:
@@ -105,6 +144,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("cells", nargs="*", metavar="CELL", help="all by default")
     parser.add_argument("--shared", type=Path, default=output.ROOT.parent / "shared")
     parser.add_argument("--partitions", default="1")
+    parser.add_argument("--seeds", default="0", help="such as 1,2,3")
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--again", action="store_true", help="measured cells, too")
     parser.add_argument("--save", action="store_true")
@@ -120,6 +160,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> int:
     """Measure cells, one after the other."""
     options = parse(arguments)
+    seeds = [int(seed) for seed in options.seeds.split(",")]
     if options.list:
         list_cells()
         return 0
@@ -138,12 +179,11 @@ def main(arguments: list[str]) -> int:
             cell = CELLS[preset]
             for partitions in map(int, options.partitions.split(",")):
                 known = [] if options.again else fresh(rows, "embedding_quality")
-                if is_done(known, cell, partitions, options.overrides):
+                if is_done(known, cell, partitions, options.overrides, seeds):
                     print(f"{preset}, {partitions} partitions: measured before")
                     continue
-                row = measure(
-                    cell, partitions, options.shared, Path(name), options.overrides
-                )
+                folder, sets = Path(name), options.overrides
+                row = measure(cell, partitions, options.shared, folder, sets, seeds)
                 row = output.stamp(command) | row
                 print(json.dumps(row), flush=True)
                 key = (row["preset"], row["partitions"])

@@ -8,7 +8,17 @@ from typing import Any
 from bench.output import RESULTS, ROOT
 from bench.quality.cells import CELLS
 
-_HEAD = ("preset", "partitions", "dim", "epochs", "CPU s", "metric", "valid", "test")
+_HEAD = (
+    "preset",
+    "partitions",
+    "dim",
+    "epochs",
+    "CPU s",
+    "seeds",
+    "metric",
+    "valid",
+    "test",
+)
 _RANKS = ("hits@1", "hits@10")
 
 
@@ -59,11 +69,15 @@ def _cells(row: Mapping[str, Any]) -> Iterable[list[str]]:
         f"`{row['preset']}`",
         *(str(row[key]) for key in ("partitions", "dim", "epochs")),
     ]
-    head.append(_number(row.get("train_cpu_seconds"), 0))
+    seeds = len(row.get("seeds", [0]))
+    head += [_number(row.get("train_cpu_seconds"), 0), str(seeds)]
     for name in names:
         values = [test[name], *(test.get(rank) for rank in _RANKS)]
         values = [valid[0] if valid else None, *values, cell.published.get(name)]
-        yield [*head, name.replace("mrr", "MRR"), *map(_number, values)]
+        shown = [_number(value) for value in values]
+        if seeds > 1:
+            shown[1] += f" ({_number(row['spread'][name])})"
+        yield [*head, name.replace("mrr", "MRR"), *shown]
 
 
 def _number(value: float | None, digits: int = 3) -> str:

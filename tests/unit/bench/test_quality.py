@@ -91,10 +91,16 @@ def test_a_table_has_a_line_per_metric(bench: Any) -> None:
         [
             {"preset": "blogcatalog-dot", **head, "test": shares},
             {"preset": "umls-complex", **head, "test": ranks},
+            {"preset": "codex-s-complex", **head, "test": ranks}
+            | {"seeds": [1, 2, 3], "spread": {"mrr": 0.0125}},
         ]
     ).splitlines()
+    head = "1 | 8 | 3 | 2"
     assert lines[2].startswith(
-        "| `umls-complex` | 1 | 8 | 3 | 2 | MRR | 0.625 | 0.500 | 0.250 | 0.750 |"
+        f"| `codex-s-complex` | {head} | 3 | MRR | 0.625 | 0.500 (0.013) | 0.250 | 0.750 |"
     )
-    assert "| f1_micro@50% | 0.200 | 0.400 |  |  | 0.410 |" in lines[3]
-    assert "| f1_macro@50% | 0.200 | 0.300 |  |  | 0.273 |" in lines[4]
+    assert lines[3].startswith(
+        f"| `umls-complex` | {head} | 1 | MRR | 0.625 | 0.500 | 0.250 | 0.750 |"
+    )
+    assert "| f1_micro@50% | 0.200 | 0.400 |  |  | 0.410 |" in lines[4]
+    assert "| f1_macro@50% | 0.200 | 0.300 |  |  | 0.273 |" in lines[5]
