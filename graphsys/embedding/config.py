@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from graphsys.core.config import option
 from graphsys.core.errors import ConfigError
@@ -256,7 +256,7 @@ class EmbeddingConfig(ControlConfig):
     )
     # fmt: on
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, of_preset: tuple[tuple[str, Any], ...]) -> None:
         """Check what concerns several fields at once.
 
         Raises:
@@ -266,7 +266,7 @@ class EmbeddingConfig(ControlConfig):
         comparators.comparator_of(self.comparator)
         losses.loss_of(self.loss)
         operators.operator_of(self.operator)
-        super().__post_init__()
+        super().__post_init__(of_preset)
         if not any(t.dim for t in self.node_types.values()):
             for name in {self.operator, *(r.operator for r in self.relations.values())}:
                 require_dim(self, name, self.dim, "dim")

@@ -2,9 +2,9 @@
 # ruff: noqa: RUF009  (option() only makes a field)
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from graphsys.core.config import Checked, option
+from graphsys.core.config import OfPresets, option
 from graphsys.core.errors import ConfigError
 from graphsys.training.config import require_evaluations
 
@@ -26,7 +26,7 @@ class EdgeSetConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlConfig(Checked):
+class ControlConfig(OfPresets):
     """The part of an embedding's settings that no kernel sees."""
 
     # fmt: off
@@ -110,13 +110,13 @@ class ControlConfig(Checked):
     )
     # fmt: on
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, of_preset: tuple[tuple[str, Any], ...]) -> None:
         """Check what concerns several fields at once.
 
         Raises:
             ConfigError: Fields that contradict each other.
         """
-        super().__post_init__()
+        super().__post_init__(of_preset)
         measures_loss = self.monitor == HELD_OUT_LOSS
         if self.patience:
             self.require_watched("patience", self.patience)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from graphsys.core.config import Checked, option
+from graphsys.core.config import OfPresets, option
 from graphsys.core.threads import num_cores
 from graphsys.gnn import part_specs
 from graphsys.gnn.config_checks import check_together
@@ -24,7 +24,7 @@ _OF_LINKS = f"link_prediction, recommendation, {_OF_TIME}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GnnConfig(Checked):
+class GnnConfig(OfPresets):
     """Everything a run of a graph neural network depends on besides the graph."""
 
     # fmt: off
@@ -514,7 +514,7 @@ class GnnConfig(Checked):
 
     # fmt: on
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, of_preset: tuple[tuple[str, Any], ...]) -> None:
         """Check what concerns several fields at once.
 
         Raises:
@@ -533,7 +533,7 @@ class GnnConfig(Checked):
         ]
         for registry, name in named:
             registry.get(name)
-        super().__post_init__()
+        super().__post_init__(of_preset)
         check_together(self)
 
     @property

@@ -131,8 +131,9 @@ class ConfigLoader(Generic[T]):
                         del merged[name]
         config = from_mapping(self._cls, merged, where=where)
         if preset is not None:
-            chosen = frozenset(given) - frozenset(apply_overrides({}, settings))
-            object.__setattr__(config, "of_preset", chosen)
+            chosen = sorted(given.keys() - apply_overrides({}, settings).keys())
+            of_preset = tuple((name, getattr(config, name)) for name in chosen)
+            object.__setattr__(config, "of_preset", of_preset)
         return config
 
     def _read(
@@ -155,7 +156,7 @@ class ConfigLoader(Generic[T]):
 def unread(config: Any, reasons: Iterable[Reason], parts: Parts, where: str) -> list[str]:
     """Return a line for each setting that has no effect.
 
-    What a preset chose is not told: nobody asked for it.
+    What a preset chose is not told: nobody asked for it. What a user put in its place is.
 
     Args:
         config: The settings.
@@ -171,8 +172,8 @@ def unread(config: Any, reasons: Iterable[Reason], parts: Parts, where: str) -> 
     return [
         f"{name}={shown(value)} has no effect with {where}: {reason}"
         for name, reason in found.items()
-        if name not in config.of_preset
-        and (value := getattr(config, name)) != getattr(usual, name)
+        if (value := getattr(config, name)) != getattr(usual, name)
+        and (name, value) not in config.of_preset
     ]
 
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from graphsys.core.config.values import REQUIRED as REQUIRED
 from graphsys.core.config.values import Checked as Checked
+from graphsys.core.config.values import OfPresets as OfPresets
 from graphsys.core.config.values import aliases_of as aliases_of
 from graphsys.core.config.values import build, plain_lists, renamed
 from graphsys.core.config.values import check_settings as check_settings

@@ -8,7 +8,7 @@ import numbers
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from graphsys.core.errors import ConfigError
 
@@ -16,14 +16,7 @@ REQUIRED: Any = dataclasses.MISSING
 
 
 class Checked:
-    """A config class whose values are checked however it is made, in Python as in TOML.
-
-    Attributes:
-        of_preset: Settings that a preset chose, not its user; of the object alone, which
-            is equal to one that was made otherwise.
-    """
-
-    of_preset: ClassVar[frozenset[str]] = frozenset()
+    """A config class whose values are checked however it is made, in Python as in TOML."""
 
     def __post_init__(self) -> None:
         """Check every field; a whole number for a float is one, a list for a tuple, too.
@@ -38,6 +31,27 @@ class Checked:
             found = _convert(value, hints[field.name], field.metadata, "", (field.name,))
             if found is not value:
                 object.__setattr__(self, field.name, found)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfPresets(Checked):
+    """A config class that knows what of it a preset chose, not its user.
+
+    Attributes:
+        of_preset: These settings with their values. No field, so that files, comparisons
+            and lists of settings are without it; ``dataclasses.replace`` hands it on.
+    """
+
+    of_preset: dataclasses.InitVar[tuple[tuple[str, Any], ...]] = ()
+
+    def __post_init__(self, of_preset: tuple[tuple[str, Any], ...]) -> None:
+        """Keep it, and check every field.
+
+        Raises:
+            ConfigError: A value of the wrong type, out of range or not among the choices.
+        """
+        object.__setattr__(self, "of_preset", of_preset)
+        super().__post_init__()
 
 
 def aliases_of(cls: type) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Settings that nothing reads are told when a training begins, with the reason."""
 
+import copy
+import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from graphsys import gnn
+from graphsys.core.config import to_toml
 from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.config_checks import require_drawn, unread_settings
@@ -161,8 +164,19 @@ def test_what_a_preset_chose_is_not_told() -> None:
     assert own == replace(own, bases=3)
 
 
+def test_what_a_preset_chose_is_not_told_of_a_copy_either() -> None:
+    preset = gnn.load_config(preset="acm-rgcn")
+    chosen = replace(preset, model="sage", epochs=3)
+    assert unread(chosen) == []
+    assert unread(copy.copy(chosen)) == []
+    assert unread(pickle.loads(pickle.dumps(chosen))) == []
+    assert unread(replace(chosen, bases=preset.bases + 1)) == ["bases"]
+    assert unread(replace(chosen, heads=4)) == ["heads"]
+    assert chosen == replace(chosen, of_preset=())
+    assert "of_preset" not in to_toml(chosen)
+
+
 @pytest.mark.parametrize("preset", gnn.preset_names())
 def test_presets_set_nothing_that_their_own_model_leaves_unread(preset: str) -> None:
-    config = replace(gnn.load_config(preset=preset))
-    assert not config.of_preset
+    config = replace(gnn.load_config(preset=preset), of_preset=())
     assert unread_settings(config, ["node"], "") == []
