@@ -1,11 +1,14 @@
 """MatrixMarket files, read as SciPy reads them: refused is what it refuses.
 
+Also refused is what the format (NIST) knows not and SciPy gives a meaning: headers that
+contradict themselves, and skew-symmetric matrices that are not.
+
 Our kernels read only what SciPy certainly reads to the same numbers: coordinates, two or
 three columns of plain digits, as many as the header says, within the matrix. All else is
 left to SciPy itself.
 
 Ids are the 1-based row and column numbers and every row is a node. A rectangular matrix
-has node types ``row`` and ``col``. Symmetric (and Hermitian) matrices are undirected, an
+has node types ``row`` and ``col``. Symmetric matrices are undirected, an
 edge for each pair once; skew and general ones are directed, skew ones with both
 triangles, as ``scipy.io.mmread`` expands them. Explicit zeros are kept; a dense array
 gives one edge per non-zero; patterns have no weights. Complex values are refused. Unlike
@@ -36,6 +39,17 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 Entries = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]
 _FIELDS: Final = ("pattern", "real", "integer")
 _HEAD_BYTES: Final = 1 << 16
+_REAL: Final = ("general", "symmetric", "skew-symmetric")
+_SYMMETRIES: Final = {
+    "pattern": _REAL[:2],
+    **dict.fromkeys(("real", "double", "integer"), _REAL),
+    "unsigned-integer": _REAL[:2],
+}
+"""What a matrix of a field may be; hermitian are complex ones only."""
+_IN_PLACE: Final = {
+    "pattern skew-symmetric": "general, with a line for both directions",
+    "unsigned-integer skew-symmetric": "integer in place of unsigned-integer",
+}
 
 
 def plain_entries(
@@ -209,7 +223,8 @@ def read_matrix_market(file: InputFile) -> Matrix:
     """Read one file as SciPy does.
 
     Raises:
-        InputError: SciPy refuses it, or its values are complex.
+        InputError: SciPy refuses it, its values are complex, or they and the symmetry do
+            not go together.
     """
     from scipy.io import mminfo, mmread
 
@@ -221,6 +236,7 @@ def read_matrix_market(file: InputFile) -> Matrix:
             raise InputError(
                 f"{file.name}:1: complex values, expected real ones or a pattern"
             )
+        _require_symmetry(file, field, symmetry)
         if max(rows, cols) > _MAX_NODES:
             raise InputError(
                 f"{file.name}: {rows} rows and {cols} columns, expected at most "
@@ -242,7 +258,42 @@ def read_matrix_market(file: InputFile) -> Matrix:
         if isinstance(err, InputError):
             raise
         raise _refused(file, err) from err
-    return _entries(matrix, is_pattern=field == "pattern", symmetry=symmetry)
+    listed = _entries(matrix, is_pattern=field == "pattern", symmetry=symmetry)
+    if symmetry == "skew-symmetric":
+        _refuse_diagonal(file, listed)
+    return listed
+
+
+def _require_symmetry(file: InputFile, field: str, symmetry: str) -> None:
+    """Check that a header is one of those that the format has.
+
+    Raises:
+        InputError: It is not.
+    """
+    known = _SYMMETRIES.get(field, _REAL)
+    if symmetry not in known:
+        instead = _IN_PLACE.get(f"{field} {symmetry}", "symmetric, which is the same")
+        raise InputError(
+            f"{file.name}:1: a header of {field} {symmetry}, expected {field} with "
+            f"{' or '.join(known)}; write {instead}"
+        )
+
+
+def _refuse_diagonal(file: InputFile, matrix: Matrix) -> None:
+    """Refuse a value on the diagonal that is not its own negative.
+
+    Raises:
+        InputError: There is one.
+    """
+    assert matrix.values is not None  # a pattern is not skew-symmetric
+    at = np.flatnonzero((matrix.row == matrix.col) & (matrix.values != 0))
+    if len(at):
+        place = int(matrix.row[at[0]]) + 1
+        raise InputError(
+            f"{file.name}: {matrix.values[at[0]]} at row {place}, column {place}, expected "
+            "a skew-symmetric matrix without values on the diagonal; remove it, or write "
+            "general in the header, with a line for both directions"
+        )
 
 
 def _lower(shape: tuple[int, int], entries: Entries, symmetry: str) -> Matrix:
@@ -303,7 +354,7 @@ def _entries(matrix: Any, *, is_pattern: bool, symmetry: str) -> Matrix:
     else:
         row, col = matrix.coords
         values = matrix.data
-    is_symmetric = symmetry in ("symmetric", "hermitian")
+    is_symmetric = symmetry == "symmetric"
     if is_symmetric:
         is_lower = row >= col
         row, col, values = row[is_lower], col[is_lower], values[is_lower]

@@ -63,7 +63,7 @@ def entries(matrix: Any) -> list[tuple[int, int, str]]:
 
 @pytest.mark.shared
 def test_all_files_agree_with_scipy(shared_data: Path) -> None:
-    refused, equal, complex_valued = [], [], []
+    refused, equal, complex_valued, contradict = [], [], [], []
     for path in sorted((shared_data / "lagraph-data").glob("*.mtx")):
         try:
             expected = scipy.io.mmread(path, spmatrix=False)
@@ -81,13 +81,19 @@ def test_all_files_agree_with_scipy(shared_data: Path) -> None:
                 open_source(path)
             complex_valued.append(path.name)
             continue
+        if symmetry == "hermitian":  # LAGraph_MMRead refuses these as well
+            with pytest.raises(InputError, match=f"{path.name}:1: a header of {field}"):
+                open_source(path)
+            contradict.append(path.name)
+            continue
         matrix, is_pattern, is_directed = expand(path)
         assert matrix.shape == expected.shape, path
         assert entries(matrix) == entries(expected), path
         assert is_pattern == (field == "pattern"), path
-        assert is_directed == (symmetry not in ("symmetric", "hermitian")), path
+        assert is_directed == (symmetry != "symmetric"), path
         equal.append(path.name)
-    assert (len(refused), len(complex_valued), len(equal)) == (18, 1, 72)
+    assert (len(refused), len(complex_valued), len(equal)) == (18, 1, 70)
+    assert contradict == ["mangled5.mtx", "mangled6.mtx"]
 
 
 def write(tmp_path: Path, text: str, name: str = "m.mtx") -> Path:
@@ -130,6 +136,83 @@ def test_skew_is_directed_both_ways_and_dense_keeps_non_zeros(tmp_path: Path) ->
     text = "%%MatrixMarket matrix array integer general\n2 2\n1\n0\n3\n0\n"
     matrix, _, _ = expand(write(tmp_path, text))
     assert entries(matrix) == [(0, 0, "1"), (0, 1, "3")]
+
+
+VALUES = {
+    "pattern": "",
+    "real": "2.5",
+    "double": "2.5",
+    "integer": "-3",
+    "unsigned-integer": "3",
+    "complex": "1 2",
+}
+SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian", "skew-hermitian")
+OURS = {
+    **dict.fromkeys(("real", "double", "integer"), SYMMETRIES[:3]),
+    **dict.fromkeys(("pattern", "unsigned-integer"), SYMMETRIES[:2]),
+}
+
+
+def matrix_of(layout: str, field: str, symmetry: str, at: str) -> str:
+    value = VALUES[field]
+    if layout == "coordinate":
+        lines = ["3 3 2", f"2 1 {value}", f"{at} {value}"]
+    else:
+        sizes = {"general": 9, "skew-symmetric": 3}
+        lines = ["3 3", *[value] * sizes.get(symmetry, 6)]
+    return "\n".join([f"%%MatrixMarket matrix {layout} {field} {symmetry}", *lines, ""])
+
+
+@pytest.mark.parametrize("symmetry", SYMMETRIES)
+@pytest.mark.parametrize("field", VALUES)
+@pytest.mark.parametrize("layout", ["coordinate", "array"])
+def test_headers_are_those_of_the_format(
+    tmp_path: Path, layout: str, field: str, symmetry: str
+) -> None:
+    path = write(tmp_path, matrix_of(layout, field, symmetry, "3 1"))
+    is_ours = symmetry in OURS.get(field, ()) and (layout, field) != ("array", "pattern")
+    if is_ours:
+        matrix, is_pattern, is_directed = expand(path)
+        assert entries(matrix) == entries(scipy.io.mmread(path, spmatrix=False))
+        assert is_pattern == (field == "pattern")
+        assert is_directed == (symmetry != "symmetric")
+    else:
+        with pytest.raises(InputError, match=r"m\.mtx.*, expected|; expected"):
+            open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (
+            "pattern skew-symmetric",
+            "pattern with general or symmetric; write general, with a line for both ",
+        ),
+        ("pattern hermitian", "pattern with general or symmetric; write symmetric, which"),
+        ("real hermitian", "real with general or symmetric or skew-symmetric; write sym"),
+        ("integer hermitian", "integer with general or symmetric or skew-symmetric; write"),
+        (
+            "unsigned-integer skew-symmetric",
+            "unsigned-integer with general or symmetric; write integer in place of unsig",
+        ),
+    ],
+)
+def test_a_header_that_contradicts_itself_is_refused(
+    tmp_path: Path, kind: str, message: str
+) -> None:
+    field, symmetry = kind.split()
+    path = write(tmp_path, matrix_of("coordinate", field, symmetry, "3 1"))
+    with pytest.raises(InputError, match=rf"m\.mtx:1: a header of {kind}, exp.*{message}"):
+        open_source(path)
+
+
+def test_a_skew_matrix_has_nothing_but_zeros_on_its_diagonal(tmp_path: Path) -> None:
+    path = write(tmp_path, matrix_of("coordinate", "real", "skew-symmetric", "2 2"))
+    with pytest.raises(InputError, match=r"m\.mtx: 2\.5 at row 2, column 2, expected a sk"):
+        open_source(path)
+    path.write_text(path.read_text().replace("2 2 2.5", "2 2 0"))
+    matrix, _, _ = expand(path)
+    assert entries(matrix) == entries(scipy.io.mmread(path, spmatrix=False))
 
 
 def test_explicit_zeros_are_kept(tmp_path: Path) -> None:

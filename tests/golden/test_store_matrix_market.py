@@ -47,6 +47,8 @@ def test_the_store_equals_what_scipy_reads(shared_data: Path, tmp_path: Path) ->
             continue
         if np.iscomplexobj(expected.data if scipy.sparse.issparse(expected) else expected):
             continue
+        if scipy.io.mminfo(path)[5] == "hermitian":  # of real values: refused
+            continue
         with gs.ingest(path, tmp_path / path.stem).graph as graph:
             found = read_matrix(graph, expected.shape)
         np.testing.assert_array_equal(
@@ -55,4 +57,4 @@ def test_the_store_equals_what_scipy_reads(shared_data: Path, tmp_path: Path) ->
             err_msg=path.name,
         )
         num_equal += 1
-    assert num_equal == 72
+    assert num_equal == 70
