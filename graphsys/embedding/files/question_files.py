@@ -1,16 +1,13 @@
 """Questions for link prediction from files: tables of triples, or lists of nodes."""
 
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.inference.triples import COLUMNS, as_table, relation_names
-
-SUFFIXES: Final = (".parquet", ".arrow", ".csv", ".tsv", ".txt")
-_DELIMITERS: Final = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+from graphsys.training.question_tables import read_question_table
 
 
 def read_questions(file: str | Path, relation: str | None = None) -> pa.Table:
@@ -28,25 +25,11 @@ def read_questions(file: str | Path, relation: str | None = None) -> pa.Table:
         A table for :func:`graphsys.embedding.predict`.
 
     Raises:
-        ConfigError: The file is not there, is of another kind, or cannot be read.
+        ConfigError: The file is not there, is of another kind, cannot be read or asks
+            nothing.
         UnknownNameError: It has other columns.
     """
-    file = Path(file)
-    if file.suffix not in SUFFIXES:
-        raise ConfigError(
-            f"cannot read questions from {file.name!r}: expected a name that ends in one "
-            f"of {', '.join(SUFFIXES)}"
-        )
-    if not file.is_file():
-        raise ConfigError(f"{file} is no file; give a table of questions")
-    if not file.stat().st_size:
-        lines = "a node per line" if file.suffix == ".txt" else "a header and a row each"
-        raise ConfigError(f"{file} is empty and asks nothing; write {lines}")
-    try:
-        table = _read(file)
-    except (pa.ArrowException, OSError, ValueError) as err:
-        reason = str(err).splitlines()[0]
-        raise ConfigError(f"{file} cannot be read as {file.suffix[1:]}: {reason}") from err
+    table = read_question_table(file, "head")
     if table.num_columns == 1 and table.column_names[0] not in COLUMNS:
         table = table.rename_columns(["head"])
     if relation is not None:
@@ -82,35 +65,3 @@ def all_questions(run: Embeddings, relation: str | None = None) -> pa.Table:
     kind = run.model[known[name][0]].edge_type
     heads = run.graph.node_ids(kind.src_type)
     return pa.table({"head": heads, "relation": pa.repeat(pa.scalar(name), len(heads))})
-
-
-def _read(file: Path) -> pa.Table:
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    if file.suffix == ".parquet":
-        return pyarrow.parquet.read_table(file)
-    if file.suffix == ".arrow":
-        with pa.memory_map(str(file), "rb") as source:
-            return pa.ipc.open_file(source).read_all()
-    delimiter = _DELIMITERS[file.suffix]
-    if file.suffix == ".txt":
-        options = pyarrow.csv.ReadOptions(column_names=["head"])
-    else:
-        options = pyarrow.csv.ReadOptions()
-        with pyarrow.csv.open_csv(
-            file, parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter)
-        ) as stream:
-            names = stream.schema.names
-    text = ["head"] if file.suffix == ".txt" else names
-    return pyarrow.csv.read_csv(
-        file,
-        options,
-        pyarrow.csv.ParseOptions(delimiter=delimiter),
-        pyarrow.csv.ConvertOptions(
-            column_types={name: pa.string() for name in text},
-            strings_can_be_null=True,
-            null_values=[""],
-            quoted_strings_can_be_null=False,
-        ),
-    )

@@ -11,6 +11,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.inference.trained_model import OpenedRun, open_run
+from graphsys.training.question_tables import read_question_table
 
 _ANSWER_BYTES = 64  # its id, class and probability
 
@@ -67,38 +68,23 @@ def predict(
 
 
 def read_nodes(file: str | Path) -> list[str]:
-    """Read ids of nodes: a line each (.txt), or the column ``id`` of a table.
+    """Read ids of nodes: a line each (.txt), or the column ``id`` or only one of a table.
 
     Raises:
-        ConfigError: The file is not there, is of another kind, or has no such column.
+        ConfigError: The file is not there, is of another kind, has no such column, or a
+            row of it names no node; there is none.
     """
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    file = Path(file)
-    if not file.is_file():
-        raise ConfigError(f"{file} is no file; give a list or a table of nodes")
-    try:
-        if file.suffix == ".txt":
-            return [line for line in file.read_text(encoding="utf-8").splitlines() if line]
-        if file.suffix == ".parquet":
-            table = pyarrow.parquet.read_table(file)
-        elif file.suffix == ".arrow":
-            with pa.memory_map(str(file), "rb") as source:
-                table = pa.ipc.open_file(source).read_all()
-        elif file.suffix in (".csv", ".tsv"):
-            delimiter = "," if file.suffix == ".csv" else "\t"
-            options = pyarrow.csv.ParseOptions(delimiter=delimiter)
-            table = pyarrow.csv.read_csv(file, parse_options=options)
-        else:
-            raise ConfigError(
-                f"cannot read nodes from {file.name!r}: expected a name that ends in one "
-                "of .txt, .csv, .tsv, .parquet, .arrow"
-            )
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{file} cannot be read: {str(err).splitlines()[0]}") from err
+    table = read_question_table(file, "id")
     if "id" not in table.column_names:
-        raise ConfigError(
-            f"{file} has columns {', '.join(table.column_names)}, expected a column id"
-        )
-    return [str(value) for value in table.column("id").to_pylist()]
+        if table.num_columns > 1:
+            raise ConfigError(
+                f"{file} has columns {', '.join(table.column_names)}, expected a column id"
+            )
+        table = table.rename_columns(["id"])
+    ids = table.column("id").to_pylist()
+    for row, value in enumerate(ids):
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise ConfigError(
+                f"{file}: row {row} of column id is {value!r}, expected text or an integer"
+            )
+    return [str(value) for value in ids]

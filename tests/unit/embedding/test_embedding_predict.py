@@ -240,10 +240,6 @@ def test_files_of_questions_that_are_none(make_ring: MakeRing, tmp_path: Path) -
     (tmp_path / "q.parquet").write_bytes(b"none")
     with pytest.raises(ConfigError, match=r"q\.parquet cannot be read as parquet: "):
         read_questions(tmp_path / "q.parquet")
-    for name, remedy in (("e.txt", "a node per line"), ("e.csv", "a header and a row")):
-        (tmp_path / name).touch()
-        with pytest.raises(ConfigError, match=f"is empty and asks nothing; write {remedy}"):
-            read_questions(tmp_path / name)
     (tmp_path / "r.csv").write_text("head,relation\ne01,next\n")
     with pytest.raises(ConfigError, match="has a column relation, and the relation 'next'"):
         read_questions(tmp_path / "r.csv", "next")
