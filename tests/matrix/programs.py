@@ -210,6 +210,21 @@ class Neighbors(gs.VertexProgram):
         return message + 0.5 * node.age + 1000 * node.color
 
 
+class Divisions(gs.VertexProgram):
+    """Whole numbers divided by negative ones and by 0, which gives 0 as in NumPy."""
+
+    found = gs.state("int64")
+    combine, schedule, max_supersteps = gs.sum_, "all", 1
+
+    def message(self, src: Any) -> Any:
+        by = src.id % 5 - 2
+        return (src.id - 20) // by + 100 * ((src.id - 20) % by)
+
+    def update(self, node: Any, message: Any) -> Any:
+        by = node.id % 3 - 1
+        return message + 10**4 * ((7 - node.id) // by) + 10**6 * ((7 - node.id) % by)
+
+
 def _arcs(graph: SmallGraph) -> list[tuple[Any, Any, float]]:
     """Return each way of each edge; an undirected loop has one."""
     if graph.is_directed:
@@ -317,6 +332,18 @@ def neighbors(graph: SmallGraph) -> dict[Any, float]:
     return found
 
 
+def divisions(graph: SmallGraph) -> dict[Any, int]:
+    place = {node: k for k, node in enumerate(sorted(graph.ids))}
+
+    def both(value: int, by: int, left: int, right: int) -> int:
+        return left * (value // by) + right * (value % by) if by else 0
+
+    found = {v: both(7 - k, k % 3 - 1, 10**4, 10**6) for v, k in place.items()}
+    for a, b, _ in _arcs(graph):
+        found[b] += both(place[a] - 20, place[a] % 5 - 2, 1, 100)
+    return found
+
+
 Expected = Callable[[SmallGraph], dict[Any, Any]]
 PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "edge columns": (Heaviest, heaviest),
@@ -329,5 +356,6 @@ PROGRAMS: Final[dict[str, tuple[type[gs.VertexProgram], Expected]]] = {
     "vectors": (Walks, walks),
     "vectors of changed nodes": (Hops, hops),
     "means": (Means, means),
+    "divisions": (Divisions, divisions),
     "edge states": (WeightsBothWays, lambda graph: expected_sums(graph, "both")),
 }

@@ -234,6 +234,7 @@ class _Rewriter(ast.NodeTransformer):
         raise self.refuse(node, f"the value {node.value!r} cannot be compiled")
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        written = ast.unparse(node)
         found = self.generic_visit(node)
         value = _integer_of(found)
         if value is not None and not -(2**63) <= value < 2**63:
@@ -241,6 +242,13 @@ class _Rewriter(ast.NodeTransformer):
                 node,
                 f"{ast.unparse(node)} is beyond the integers of 64 bits that programs have",
                 "write it with a fraction, as 2.0**70",
+            )
+        is_whole = isinstance(node.op, ast.FloorDiv | ast.Mod)
+        if is_whole and isinstance(found, ast.BinOp) and _integer_of(found.right) == 0:
+            raise self.refuse(
+                node,
+                f"{written} divides by 0, which gives 0 for every value",
+                "divide by another number",
             )
         return found
 

@@ -230,7 +230,17 @@ def a_method_of_a_value(self, src, edge):  # type: ignore[no-untyped-def]
     return src.value.sum()  # here
 
 
+def a_division_by_zero(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value // 0  # here
+
+
+def a_remainder_by_nothing(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.id % (4 - 2 * 2)  # here
+
+
 REFUSED = [
+    (a_division_by_zero, "src.value // 0 divides by 0, which gives 0 for every value; div"),
+    (a_remainder_by_nothing, r"% (4 - 2 * 2) divides by 0"),
     (a_method, "self.doubled cannot be called; write def doubled(...) outside of the"),
     (a_method_of_a_node, "src.vote_to_halt cannot be called; a program changes state by"),
     (an_at_alone, "src.at cannot be called; write src.at(src.id).name"),
