@@ -73,8 +73,16 @@ def evaluate(
         if json:
             print_json(found)
         else:
-            shown = {k.replace("_", " "): v for k, v in found["metrics"].items()}
+            shown = {
+                name.replace("_", " "): "-" if value is None else value
+                for name, value in found["metrics"].items()
+            }
             print_facts({"split": found["split"]} | shown)
+        if untold := [name for name, it in found["metrics"].items() if it is None]:
+            print_note(
+                f"note: {', '.join(untold)}: nothing of split {found['split']!r} says it; "
+                "its values are all of one kind, or there are none"
+            )
         return
     require_no_model(model)
     rank: Any = partial(embedding.evaluate, memory=memory)

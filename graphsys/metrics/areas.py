@@ -38,14 +38,12 @@ def roc_auc_of(scores: Floats, is_positive: npt.NDArray[np.bool_]) -> float:
         is_positive: Which of them are of positives ``[n]``.
 
     Returns:
-        :func:`roc_auc`; 0.5 if one side is empty, else NaN if a score is none.
+        :func:`roc_auc`; NaN if one side is empty or a score is none.
 
     Examples:
         >>> roc_auc_of(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, True, False, True]))
         0.875
     """
-    if is_positive.all() or not is_positive.any():
-        return 0.5
     area = roc_auc(scores[is_positive], scores[~is_positive])
     return float("nan") if area is None or np.isnan(scores).any() else area
 

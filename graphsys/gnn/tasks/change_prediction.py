@@ -4,6 +4,7 @@ A snapshot is a batch of events. Models learn as for temporal link prediction; t
 measured by how well they tell a snapshot's links from other pairs of the same kind.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -93,8 +94,10 @@ def measure_changes(
     Returns:
         For ``normal`` and ``burst``: ``f1_micro``, ``f1_macro`` (links and others),
         ``roc_auc``, ``num_links``, ``threshold``; None for a kind that does not occur.
-        ``all``: the same F1 of three classes, none, normal and burst. ``roc_auc``: the mean
-        over kinds. ``num_snapshots``, ``batch_size``, ``threshold_split``.
+        ``threshold`` and F1 are None where the kind has no pairs to choose a threshold
+        on. ``all``: the same F1 of three classes, none, normal and burst. ``roc_auc``: the
+        mean over kinds, None where the split has no pairs. ``num_snapshots``,
+        ``batch_size``, ``threshold_split``.
 
     Raises:
         UnknownNameError: There is no such split.
@@ -125,7 +128,7 @@ def measure_changes(
     areas = [result[kind]["roc_auc"] for kind in KINDS if result[kind] is not None]
     true = pairs.is_link * (1 + pairs.is_burst.astype(np.int64))
     return {
-        "roc_auc": float(np.mean(areas)) if areas else 0.5,
+        "roc_auc": float(np.mean(areas)) if areas else None,
         **result,
         "all": f1_of_classes(found, true, len(KINDS) + 1),
         "num_snapshots": num,
@@ -134,18 +137,18 @@ def measure_changes(
     }
 
 
-def _figures(is_link: Any, scores: Doubles, threshold: float) -> dict[str, float] | None:
+def _figures(is_link: Any, scores: Doubles, threshold: float) -> dict[str, Any] | None:
     if not len(scores):
         return None
-    found = f1_of_classes(
-        (scores > threshold).astype(np.int64), is_link.astype(np.int64), 2
+    found: dict[str, float | None] = dict(
+        f1_of_classes((scores > threshold).astype(np.int64), is_link.astype(np.int64), 2)
     )
-    area = roc_auc(scores[is_link], scores[~is_link])
+    is_chosen = threshold < math.inf
     return {
-        **found,
-        "roc_auc": 0.5 if area is None else area,
+        **(found if is_chosen else dict.fromkeys(found)),
+        "roc_auc": roc_auc(scores[is_link], scores[~is_link]),  # links have others beside
         "num_links": int(is_link.sum()),
-        "threshold": threshold,
+        "threshold": threshold if is_chosen else None,
     }
 
 

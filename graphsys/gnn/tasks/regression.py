@@ -1,5 +1,6 @@
 """Numbers of nodes: a network's output is one, compared by its square."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,15 +82,22 @@ class NodeRegression(NodeSeeds):
         return list(self.splits)
 
     def watch(self, output: Output) -> tuple[float, float] | None:
-        """Return loss and R2 of the watched split, or None where it has no nodes."""
+        """Return loss and R2, NaN without one, of the watched split; None without nodes."""
         split = self._config.eval_split
         if not len(self.splits.get(split, ())):
             return None
         found = self.measure(split, output)
-        return (found["rmse"] / self.units[1]) ** 2, found[self.metric]
+        square = (found["rmse"] / self.units[1]) ** 2
+        return square, found["r2"] if self.is_told(split) else math.nan
 
-    def measure(self, split: str, output: Output) -> dict[str, float]:
+    def is_told(self, split: str) -> bool:
+        """Whether R2 says something of a split: its nodes differ in their labels."""
+        return len(np.unique(self.values[self.splits[split]])) > 1
+
+    def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return ``mae``, ``rmse`` and ``r2`` of a split, in the labels' units.
+
+        ``r2`` compares with the spread of labels; it is None where they have none.
 
         Raises:
             UnknownNameError: There is no such split.
@@ -102,11 +110,11 @@ class NodeRegression(NodeSeeds):
         found = torch.from_numpy(self.in_units(output(self.node_type, nodes).numpy()))
         wanted = torch.from_numpy(self.values[nodes])
         square = regression.mean_squared_error(found, wanted)
-        has_many = len(nodes) > 1
+        is_told = self.is_told(split)
         return {
             "mae": float(regression.mean_absolute_error(found, wanted)),
             "rmse": float(square.sqrt()),
-            "r2": float(regression.r2_score(found, wanted)) if has_many else 0.0,
+            "r2": float(regression.r2_score(found, wanted)) if is_told else None,
             "num_nodes": len(nodes),
         }
 

@@ -166,7 +166,7 @@ def _watched(
     if task.config.eval_split not in task.known_splits:
         return None
     found = task.measure(task.config.eval_split, output)[task.metric]
-    return 1 - found, found
+    return None if found is None else (1 - found, found)
 
 
 def _make(graph: GraphReader, config: GnnConfig) -> EventPrediction | StaticPrediction:

@@ -37,6 +37,7 @@ from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import joined_process_group
 from graphsys.gnn.tasks.factory import make_task
+from graphsys.gnn.tasks.regression import NodeRegression
 from graphsys.gnn.tasks.side_losses import add_side_tasks
 from graphsys.gnn.tasks.task import Learned, NodeClassification, Task
 from graphsys.gnn.training.plan import (
@@ -203,6 +204,11 @@ def _note_unread(context: GnnContext) -> None:
             f"all nodes of split {config.eval_split!r} are of one class, of which roc_auc "
             f"says nothing: {task.metric} is watched"
         )
+    split, is_by_metric = config.eval_split, config.eval_every and config.monitor != "loss"
+    if is_by_metric and isinstance(task, NodeRegression) and split in task.splits:
+        told = f"all nodes of split {split!r} have one label, of which r2 says nothing"
+        if not task.is_told(split):
+            note(f"{told}: loss is watched")
 
 
 def build_context(

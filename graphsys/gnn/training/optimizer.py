@@ -225,7 +225,7 @@ def rate_at(
 ) -> float:
     """Return the learning rate of a step: a linear rise at first, then what config says.
 
-    ``watched`` are the values of the metric that is watched, for a plateau.
+    ``watched`` are the values of what is watched, higher is better, for a plateau.
 
     With ``lr_base_batch`` it is in proportion to the size of a step (Goyal et al.,
     "Accurate, large minibatch SGD", 2017).
@@ -248,7 +248,6 @@ def rate_at(
             watched,
             patience=config.lr_patience,
             factor=config.lr_factor,
-            is_lower_better=config.monitor == "loss",
         )
     share = min((epoch + batch / num_batches) / config.epochs, 1.0)
     return config.lr * scale * warm * fall * schedule_factor(config.lr_schedule, share)

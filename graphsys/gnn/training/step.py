@@ -10,6 +10,7 @@ from graphsys.core.errors import TrainingFailedError
 from graphsys.core.events import span
 from graphsys.core.operators import watch_operators
 from graphsys.core.rng import draw_key
+from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.context import GnnContext
 from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
@@ -115,9 +116,8 @@ class Stepper:
         return num_done % self.config.accumulate == 0 or num_done == num_batches
 
     def _watched(self) -> list[float]:
-        """Return what evaluations found of the metric that is watched."""
-        place = 1 if self.config.monitor == "loss" else 2
-        return [line[place] for line in self.state.history]
+        """Return what evaluations found of what is watched, higher is better."""
+        return [watched_value(self.config, *line[1:3]) for line in self.state.history]
 
     def _loss(self, batch: Batch) -> tuple[torch.Tensor, float]:
         """Return this process's part of the loss, and the loss of the whole batch."""
@@ -163,3 +163,14 @@ class Stepper:
             return nullcontext()
         device = next(self.network.parameters()).device.type
         return torch.autocast(device, dtype=torch.bfloat16)
+
+
+def watched_value(config: GnnConfig, loss: float, metric: float) -> float:
+    """Return of an evaluation what is watched, higher is better.
+
+    Args:
+        config: The settings.
+        loss: Its loss.
+        metric: Its metric; NaN where the split says nothing of it: the loss is watched.
+    """
+    return -loss if config.monitor == "loss" or math.isnan(metric) else metric

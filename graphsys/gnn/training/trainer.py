@@ -35,7 +35,7 @@ from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer, opti
 from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
 from graphsys.gnn.training.shared_output import SharedOutput, SharingPolicy, entries_shared
 from graphsys.gnn.training.stats import GnnStats
-from graphsys.gnn.training.step import Stepper
+from graphsys.gnn.training.step import Stepper, watched_value
 from graphsys.sampling.blocks import Buffers
 from graphsys.training.callbacks import Callback, Step
 from graphsys.training.loop import TrainingLoop
@@ -209,7 +209,7 @@ class GnnTrainer(TrainingLoop):
         self.stats.evaluate_s += time.monotonic() - began
         times = [state.seconds, state.cpu_seconds]
         state.history.append([float(state.epoch), *found, *times])
-        value = -found[0] if config.monitor == "loss" else found[1]
+        value = watched_value(config, *found)
         if not state.best_epoch or value > state.best_value:
             state.best_epoch, state.best_value = state.epoch, value
             state.metrics["best_epoch"] = state.epoch

@@ -1,5 +1,7 @@
 """Change prediction: kinds by hand, figures by hand, and nothing of the future."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 import graphsys as gs
+from graphsys.cli.main import main
 from graphsys.core.errors import UnknownNameError
 from graphsys.gnn.data.changes import changes_of
 from graphsys.gnn.data.events import read_events
@@ -129,6 +132,37 @@ def test_kinds_that_do_not_occur_have_no_figures(tmp_path: Path) -> None:
     )
     assert found["burst"] is None
     assert np.isfinite(found["roc_auc"])
+
+
+def test_without_pairs_there_are_no_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two nodes that meet again and again no other pair is near as well."""
+    with event_store(tmp_path / "g", [(0, 1, k) for k in range(80)]) as graph:
+        report = gs.gnn.train(graph, settings("recency"), tmp_path / "run")
+    assert "valid_roc_auc" not in report.metrics
+    found = gs.gnn.evaluate(tmp_path / "run", split="test")["metrics"]
+    assert (found["roc_auc"], found["normal"], found["burst"]) == (None, None, None)
+    assert main(["evaluate", str(tmp_path / "run"), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["metrics"]["roc_auc"] is None
+    assert "note: roc_auc, normal, burst: nothing of split 'test' says it" in said.err
+    assert main(["evaluate", str(tmp_path / "run")]) == 0
+    assert re.search(r"^roc auc +-$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_without_a_threshold_there_is_no_f1(tmp_path: Path) -> None:
+    """Bursts of test cannot be told from others by a threshold that valid has not."""
+    ring = [(k % 4, (k + 1) % 4, k) for k in range(70)]
+    more = [(4 + k, 20 - k, 70 + k) for k in range(8)]
+    events = stream_of(tmp_path / "g", ring + more)
+    found = measure_changes(
+        events, settings("recency"), "test", lambda s, d, b: np.arange(len(s)) / 1
+    )
+    burst = found["burst"]
+    assert burst["num_links"] > 0
+    assert 0 <= burst["roc_auc"] <= 1
+    assert [burst[name] for name in ("threshold", "f1_micro", "f1_macro")] == [None] * 3
 
 
 @pytest.mark.parametrize("model", ["evolving", "sage", "recency"])

@@ -15,6 +15,7 @@ from graphsys.gnn.data.positive_pairs import make_pairs
 from graphsys.gnn.tasks.decoders import MLP, DistMult, Dot
 from graphsys.gnn.tasks.link_ranking import rank_pairs
 from graphsys.storage import Graph
+from graphsys.training.history import history
 from tests.unit.gnn.conftest import NUM_NODES, Store
 from tests.unit.gnn.tasks.test_link_prediction import config_of as link_config
 from tests.unit.gnn.training.test_api import config_of
@@ -45,6 +46,22 @@ def test_numbers_of_nodes_are_learned(
     assert found["r2"] > 0.8
     assert "valid_r2" in report.metrics
     assert report.metrics["loss"] < 0.3  # in units of the deviation
+
+
+def test_of_labels_without_spread_the_loss_is_watched(
+    groups: Store, tmp_path: Path
+) -> None:
+    price = np.where(np.arange(NUM_NODES) // 3 % 4 % 2 == 0, numbers(), 50.0)  # the others
+    graph = groups(columns={"price": pa.array(price)})
+    config = config_of(task="regression", label="price", epochs=6, eval_every=1, lr=0.01)
+    with pytest.warns(UserWarning, match="'valid' have one label, of which r2 .*: loss is"):
+        report = gnn.train(graph, config, tmp_path / "run")
+    evaluated = history(tmp_path / "run").table().to_pydict()
+    losses = evaluated["valid_loss"]
+    assert report.metrics["best_epoch"] == 1 + losses.index(min(losses)) > 1
+    found = gnn.evaluate(tmp_path / "run", split="valid")["metrics"]
+    assert found["r2"] is None
+    assert found["mae"] > 0
 
 
 @pytest.mark.parametrize(
