@@ -135,6 +135,11 @@ class InputFile:
         return f"{self.path}/{self.member}" if self.member else str(self.path)
 
     @property
+    def address(self) -> str:
+        """Where it is found from any folder."""
+        return self.uri or str(self.path.absolute())
+
+    @property
     def stem(self) -> str:
         """Its base name up to the first dot, in lower case."""
         return Path(self.member or self.path).name.split(".")[0].lower()
@@ -287,6 +292,15 @@ def input_file(path: str | os.PathLike[str]) -> InputFile:
     if path.suffix.lower() == ".zip":
         return only_member(path)
     return InputFile(path, _compression(str(path), path, head))
+
+
+def file_in(folder: Path, name: str) -> InputFile:
+    """Look at a file of a folder, or of an object store where its name is an address.
+
+    Raises:
+        InputError: as for :func:`input_file`.
+    """
+    return input_file(folder / name if as_uri(name) is None else name)
 
 
 def _compression(name: str, path: Path, head: bytes) -> str | None:

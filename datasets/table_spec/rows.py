@@ -20,7 +20,7 @@ from graphsys.datasets.columns import (
     holds_features,
     id_column,
 )
-from graphsys.datasets.files import InputFile, input_file, text_file
+from graphsys.datasets.files import InputFile, file_in, text_file
 from graphsys.datasets.readers.edgelist import guess_kind
 from graphsys.datasets.readers.tables import CHUNK_ROWS, Batches, table_batches
 from graphsys.datasets.roles import warn_of_left_out
@@ -107,7 +107,7 @@ class Table:
             self.file = InputFile(Path(card.file))
             self.num_bytes = batches.num_bytes or 0
             return
-        file = input_file(folder / card.file)
+        file = file_in(folder, card.file)
         if card.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
             file = replace(file, encoding=card.encoding)
         self.file = file

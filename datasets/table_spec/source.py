@@ -10,7 +10,7 @@ import numpy as np
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
-from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.files import InputFile, file_in
 from graphsys.datasets.node_rows import RepeatedNodes
 from graphsys.datasets.readers.tables import Batches
 from graphsys.datasets.table_spec.arrays import NodeArrays
@@ -131,7 +131,7 @@ class DescribedSource(Source):
     def _open_edges(self, card: EdgeCard) -> tuple[Part, int]:
         """Look at a table of edges; return what reads it, and its size."""
         if card.layout != "table":
-            file = input_file(self._folder / card.file)
+            file = file_in(self._folder, card.file)
             read = list_chunks if card.layout == "lists" else matrix_chunks
             return (lambda: read(file, card, self._num_threads)), file.num_bytes
         table = self._table(card, ("src", "dst"))

@@ -193,7 +193,7 @@ class _Looks:
         file = input_file(table)
         self.names.append(file.name)
         return {
-            "file": str(file.path.absolute()),
+            "file": file.address,
             "type": list(kind),
             "layout": "lists",
             "skip": leading_comments(file),
@@ -212,7 +212,7 @@ class _Looks:
             return card | {"file": name}, list(batches.schema.names), name
         file = input_file(table)
         self.names.append(file.name)
-        card["file"] = str(file.path.absolute())
+        card["file"] = file.address
         if (read := self._batches(card["file"])) is not None:
             return card, list(read.schema.names), file.name
         refuse_other(file.path)
@@ -327,7 +327,8 @@ def _parts(table: Any) -> list[tuple[Any, str]]:
     if not is_files:
         return [(table, DEFAULT_SPLIT)]
     return [
-        (file.path, split) for file, split in by_split([input_file(it) for it in table])
+        (file.uri or file.path, split)
+        for file, split in by_split([input_file(it) for it in table])
     ]
 
 

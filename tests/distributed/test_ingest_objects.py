@@ -1,12 +1,16 @@
 """Ingest by machines that share no folder: all files between tasks are objects."""
 
 import errno
+import gzip
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 from graphsys import datasets
 from graphsys.core.errors import (
@@ -129,6 +133,82 @@ def test_files_on_an_object_store_are_read(bucket: Bucket, tmp_path: Path) -> No
     bucket.write("b.csv", b"src,dst\n3,1\n1,x\n")
     with pytest.raises(InputError, match=rf"s3://{bucket.name}/b\.csv:3: found 'x' as dst"):
         by_tasks(files, tmp_path / "none")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson.gz"])
+def test_json_lines_on_an_object_store_are_read(
+    bucket: Bucket, tmp_path: Path, suffix: str
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"src": f"u{k % 7}", "dst": f"u{k * k % 11}", "weight": k / 4} for k in range(60)
+    ]
+    rows[40] |= {"from": {"app": "web"}}
+    texts = {"e": rows, "n": [{"id": f"u{k}", "label": k % 3} for k in range(12)]}
+    near, far = {}, {}
+    for name, objects in texts.items():
+        text = "".join(f"{json.dumps(it)}\n" for it in objects).encode()
+        near[name] = tmp_path / f"{name}{suffix}"
+        near[name].write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+        bucket.write(near[name].name, near[name].read_bytes())
+        far[name] = bucket.place(near[name].name)
+    datasets.ingest(near["e"], tmp_path / "one", partitions=2)
+    datasets.ingest(far["e"], tmp_path / "far", partitions=2)
+    by_tasks([far["e"]], tmp_path / "tasks", partitions=2)
+    by_tasks([far["e"]], bucket.place("many"), bits=1, run=run_once, partitions=2)
+    for found in (here(tmp_path / "far"), here(tmp_path / "tasks"), there(bucket, "many")):
+        assert found == here(tmp_path / "one")
+
+    def typed(files: dict[str, Any]) -> dict[str, Any]:
+        return {"nodes": {"user": files["n"]}, "edges": {"user,to,user": [files["e"]]}}
+
+    datasets.ingest(out=tmp_path / "typed", **typed(near))
+    by_tasks([], bucket.place("typed"), bits=1, run=run_once, **typed(far))
+    assert there(bucket, "typed") == here(tmp_path / "typed")
+    bad = gzip.compress(b'{"src": 1}\n7\n') if suffix.endswith("gz") else b'{"src": 1}\n7\n'
+    bucket.write(near["e"].name, bad)
+    with pytest.raises(
+        InputError, match=rf"s3://{bucket.name}/e{suffix}:2: expected an obj"
+    ):
+        by_tasks([far["e"]], tmp_path / "none")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_tables_by_type_on_an_object_store_are_read(
+    bucket: Bucket, tmp_path: Path, suffix: str
+) -> None:
+    edges = [f"u{k % 7},u{k * k % 11},{k / 4}" for k in range(60)]
+    texts = {
+        "n": "\n".join(["id,label", *(f"u{k},{k % 3}" for k in range(12)), ""]),
+        "train": "\n".join(["src,dst,weight", *edges, ""]),
+        "test": "src,dst,weight\nu1,u2,0.5\n",
+    }
+    near, far = {}, {}
+    for name, text in texts.items():
+        near[name] = tmp_path / f"{name}{suffix}"
+        if suffix == ".parquet":
+            parquet.write_table(csv.read_csv(pa.py_buffer(text.encode())), near[name])
+        else:
+            is_packed = suffix.endswith("gz")
+            near[name].write_bytes(
+                gzip.compress(text.encode()) if is_packed else text.encode()
+            )
+        bucket.write(near[name].name, near[name].read_bytes())
+        far[name] = bucket.place(near[name].name)
+
+    def typed(files: dict[str, Any]) -> dict[str, Any]:
+        edges = [files["train"], files["test"]]
+        return {"nodes": {"user": files["n"]}, "edges": {"user,to,user": edges}}
+
+    datasets.ingest(out=tmp_path / "one", **typed(near))
+    datasets.ingest(out=tmp_path / "far", **typed(far))
+    by_tasks([], bucket.place("many"), bits=1, run=run_once, **typed(far))
+    assert here(tmp_path / "far") == there(bucket, "many") == here(tmp_path / "one")
+    assert any("test" in name for name in here(tmp_path / "one"))
+    bucket.client.delete_object(Bucket=bucket.name, Key=near["n"].name)
+    with pytest.raises(
+        InputError, match=rf"^s3://{bucket.name}/n{suffix}: no such file; ch"
+    ):
+        datasets.ingest(out=tmp_path / "none", **typed(far))
 
 
 def test_a_large_file_there_is_read_in_stretches(

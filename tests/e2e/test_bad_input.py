@@ -321,11 +321,17 @@ def in_small_disk(
     )
 
 
-def test_a_full_disk_is_refused(tmp_path: Path, graphsys_command: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("x.txt", "{} {}\n"), ("x.jsonl", '{{"src": {}, "dst": {}}}\n')],
+)
+def test_a_full_disk_is_refused(
+    name: str, line: str, tmp_path: Path, graphsys_command: str
+) -> None:
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not installed")
-    source = tmp_path / "x.txt"
-    source.write_text("".join(f"{n} {n * 7 % 90001}\n" for n in range(100_000)))
+    source = tmp_path / name
+    source.write_text("".join(line.format(n, n * 7 % 90001) for n in range(100_000)))
     folder = tmp_path / "small"
     folder.mkdir()
     command = [graphsys_command, "ingest", str(source), "-o", str(folder / "graph")]
