@@ -424,10 +424,11 @@ class GnnConfig(OfPresets):
         "of rounding added in the next step.",
         group="Training", applies="--cluster, torchrun",
     )
-    sharding: Literal["none", "optimizer"] = option(
+    sharding: Literal["none", "optimizer", "parameters"] = option(
         "none",
-        "What each process has a share of (ZeRO): nothing, or the optimizer's moments; it "
-        "moves that share of the weights, and sends them to the others.",
+        "What each process has a share of (ZeRO): nothing; the optimizer's moments, where "
+        "it moves that share of the weights and sends them to the others; or parameters, "
+        "gradients and moments, where a layer's weights are whole while it runs.",
         group="Training", applies="--cluster, torchrun", resumable=True,
     )
     precision: Literal["float32", "bfloat16"] = option(

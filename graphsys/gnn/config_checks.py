@@ -39,6 +39,8 @@ def check_together(config: Any) -> None:
         _check_graphs(config)
     if config.sample_at == "owners":
         _check_owners(config)
+    if config.sharding == "parameters":
+        _check_sharded(config)
 
 
 def require_drawn(config: Any) -> None:
@@ -357,4 +359,30 @@ def _check_owners(config: Any) -> None:
             raise ConfigError(
                 f"{name}: got {getattr(config, name)} with sample_at owners, which draws a "
                 f"row by its node alone; expected {expected}"
+            )
+
+
+def _check_sharded(config: Any) -> None:
+    """Check that weights are needed layer by layer, and each number by itself."""
+    spec = spec_of(config.model)
+    ways = (spec.make_model, spec.make_stream, spec.make_graph_model)
+    for name, is_set, expected in (
+        ("task", config.is_of_graphs, "one of nodes or edges"),
+        (
+            "model",
+            spec.is_whole_graph or any(way is not None for way in ways),
+            "a model of layers that samples",
+        ),
+        ("batch_size", config.is_full_batch, "at least 1"),
+        ("optimizer", config.optimizer != "adam", "adam"),
+        ("sparsity", config.sparsity > 0, "0"),
+        ("gradient_compression", config.gradient_compression != "none", "none"),
+        ("numbers", config.numbers, "false"),
+        ("learned_rows", config.learned_rows == "disk", "memory"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {shown(getattr(config, name))} with sharding parameters, "
+                f"where no process has all weights; expected {expected}, or sharding "
+                "optimizer or none"
             )

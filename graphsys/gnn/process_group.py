@@ -88,18 +88,17 @@ class ProcessGroup:
 
     def all_reduce_gradients(
         self,
-        network: nn.Module,
+        parameters: Sequence[nn.Parameter],
         add: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         """Give all processes the sum of their gradients.
 
         Args:
-            network: Whose gradients.
+            parameters: Whose gradients.
             add: Sums a vector over the processes; :meth:`add` by default.
         """
-        if self.world_size == 1:
+        if self.world_size == 1 or not parameters:
             return
-        parameters = [p for p in network.parameters() if p.requires_grad]
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
         flat = torch.cat([grad.reshape(-1) for grad in grads])
         flat = (add or self.add)(flat)
@@ -122,6 +121,31 @@ class ProcessGroup:
         with self.exchanging():
             distributed.all_gather(found, data)
         return found
+
+    def gather_runs(self, whole: torch.Tensor, run: torch.Tensor) -> None:
+        """Put the runs of all processes, equally long, into a vector, in their order."""
+        self.traffic.allreduce_bytes += run.nbytes * (self.world_size - 1)
+        with self.exchanging():
+            _new_name("all_gather_single", "all_gather_into_tensor")(whole, run)
+
+    def scatter_sum(self, whole: torch.Tensor) -> torch.Tensor:
+        """Return this process's run of the sum of a vector over all processes."""
+        run = whole.new_empty(len(whole) // self.world_size)
+        self.traffic.allreduce_bytes += run.nbytes * (self.world_size - 1)
+        with self.exchanging():
+            _new_name("reduce_scatter_single", "reduce_scatter_tensor")(run, whole)
+        return run
+
+    def gather_first(self, run: torch.Tensor) -> torch.Tensor | None:
+        """Return the runs of all processes as a vector, in the first one; else None.
+
+        The others wait for as long as it takes.
+        """
+        whole = None if self.rank else run.new_empty(self.world_size, *run.shape)
+        runs = None if whole is None else list(whole.unbind())
+        with self.exchanging():
+            distributed.gather(run, runs, 0, group=_patient)
+        return None if whole is None else whole.view(-1)
 
     def all_reduce(self, *values: float) -> list[float]:
         """Return the sum of each value over all processes."""
@@ -236,6 +260,11 @@ class ProcessGroup:
             ) from err
         finally:
             self.traffic.communication_s += time.perf_counter() - began
+
+
+def _new_name(name: str, before: str) -> Any:
+    """Return an exchange by its name of torch 2.13, which warns of the one before."""
+    return getattr(distributed, name, None) or getattr(distributed, before)
 
 
 def _pieces(array: npt.NDArray[Any]) -> list[torch.Tensor]:

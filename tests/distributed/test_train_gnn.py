@@ -155,35 +155,40 @@ def test_workers_share_out_whole_graphs(tmp_path: Path, model: str) -> None:
 
 
 @pytest.mark.usefixtures("two_workers")
-def test_workers_that_share_the_moments_leave_the_same_weights(
+def test_workers_that_share_moments_or_all_leave_the_same_weights(
     cora: Path, tmp_path: Path
 ) -> None:
     config, told = GnnConfig(**SETTINGS | {"epochs": 2}), tmp_path / "told"
-    moments = []
+    moments, sizes = [], []
 
     class Listener(gnn.Callback):  # of this function, so that workers need no file of it
         def on_epoch_end(self, training: gnn.Training) -> None:
             with told.open("a") as lines:
                 lines.write(f"{os.getpid()} {training.epoch}\n")
 
-    for name in ("none", "optimizer"):
+    for name in ("none", "optimizer", "parameters"):
         run = tmp_path / name
-        shared = replace(config, sharding="optimizer") if name == "optimizer" else config
+        shared = replace(config, sharding=name)
         report = train_gnn(cora, shared, run, cluster=TWO, callbacks=[Listener()])
         moments.append(max(it["optimizer_bytes"] for it in report.metrics["per_worker"]))
-    whole, own = (
+        sizes.append(max(it["parameter_bytes"] for it in report.metrics["per_worker"]))
+    whole, own, cut = (
         gnn.open_run(tmp_path / name).context.network.state_dict()
-        for name in ("none", "optimizer")
+        for name in ("none", "optimizer", "parameters")
     )
     assert all(torch.equal(whole[name], own[name]) for name in whole)
+    # the sums of gradients are in another order
+    assert all(torch.allclose(whole[name], cut[name], atol=1e-5) for name in whole)
     lines = [line.split() for line in told.read_text().splitlines()]
-    assert [epoch for _, epoch in lines] == ["1", "2"] * 2  # by one worker
+    assert [epoch for _, epoch in lines] == ["1", "2"] * 3  # by one worker
     assert str(os.getpid()) not in {pid for pid, _ in lines}
-    assert moments[1] == pytest.approx(moments[0] / 2, rel=0.1)
+    assert moments[1:] == pytest.approx([moments[0] / 2] * 2, rel=0.1)
     alone = train_gnn(cora, config, tmp_path / "p", cluster=TWO, dry_run=True).metrics
     plan = train_gnn(cora, shared, tmp_path / "p", cluster=TWO, dry_run=True).metrics
-    splits = [each["planned_memory_split"]["optimizer"] for each in (alone, plan)]
-    assert splits == [moments[0], -(-moments[0] // 2)]
+    for part, size in (("optimizer", moments[0]), ("parameters", sizes[0])):
+        splits = [each["planned_memory_split"][part] for each in (alone, plan)]
+        assert splits == [size, -(-size // 2)]
+    assert sizes[1:] == pytest.approx([sizes[0], sizes[0] / 2], rel=0.1)
 
 
 @pytest.mark.slow

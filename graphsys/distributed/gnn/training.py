@@ -31,7 +31,7 @@ from graphsys.distributed.transport.connections import Address
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.run import read_state, remove_superseded
 from graphsys.gnn.training.api import change_settings, state_to_go_on_from
-from graphsys.gnn.training.plan import moments_share
+from graphsys.gnn.training.plan import moments_share, weights_share
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs import run_folder
@@ -179,14 +179,19 @@ def _reported(
 def _shared_plan(
     plan: Mapping[str, Any], config: GnnConfig, workers: int
 ) -> dict[str, Any]:
-    """Return what of one process's plan changes where workers share the moments."""
-    split = dict(plan["planned_memory_split"])
-    whole = split.get("optimizer", 0)
-    own = math.ceil(whole * moments_share(config, workers))
-    if own == whole:
+    """Return what of one process's plan changes where workers share the moments, or all."""
+    split, planned = dict(plan["planned_memory_split"]), plan["planned_memory_bytes"]
+    kept = weights_share(config, workers)
+    shares = {"optimizer": moments_share(config, workers)}
+    shares |= {"parameters": kept, "gradients": kept}
+    before = dict(split)
+    for name in split.keys() & shares.keys():
+        split[name] = math.ceil(split[name] * shares[name])
+        planned -= before[name] - split[name]
+    if split == before:
         return {}
-    split["optimizer"] = own
-    planned = plan["planned_memory_bytes"] - (whole - own)
+    if kept < 1:  # the layer that runs is whole
+        planned += plan["planned_gathered_bytes"]
     return {"planned_memory_bytes": planned, "planned_memory_split": split}
 
 

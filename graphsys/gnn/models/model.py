@@ -33,6 +33,7 @@ class Model(nn.Module, ABC):
         side_loss: What the loss of the batch that was read last has besides, or None.
         side_tasks: Modules of what is learned beside the task, by :func:`key_of` its name.
         side_types: Node types that those are of.
+        shards: Where processes share the weights out, has a layer's whole while it runs.
         inputs: What the first layer read in training by type, where there are such tasks,
             until it is asked for.
     """
@@ -46,6 +47,7 @@ class Model(nn.Module, ABC):
         self.side_loss: torch.Tensor | None = None
         self.side_tasks, self.side_types = nn.ModuleDict(), tuple[str, ...]()
         self.inputs: dict[str, Any] = {}
+        self.shards: Any = None  # what trains is not known here
         self._read: Tensors = {}  # learned rows of the input read last, for their penalty
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """A network of layers: inputs by node type, a layer per hop and relation, an output."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -109,13 +110,26 @@ class Network(Model):
 
     def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
         """Return the output of the seeds by type."""
-        h = self.embed(x)
+        h = self._run_part("embed", self.embed, x)
         if self.spec.is_mean_of_layers:
             return self._mean_of_layers(hops, h)
         for k, rows in enumerate(hops):
-            h = self._run_layer(self.convolve, k, rows, h)
+            h = self._run_part(k, self._run_layer, self.convolve, k, rows, h)
         self.side_loss = self._loss_of_hops()
-        return self.finish(h)
+        return self._run_part("finish", self.finish, h)
+
+    def parts(self) -> dict[object, list[nn.Module]]:
+        """Return the modules that run together, in the order of a forward pass."""
+        layers: dict[object, list[nn.Module]] = {
+            k: [self.norms[k], hop, self.own_rows[k]] for k, hop in enumerate(self.hops)
+        }
+        return {"embed": [self.learned, self.entry], **layers, "finish": [self.exit]}
+
+    def _run_part(self, part: object, layer: Any, *values: Any) -> Tensors:
+        """Return the rows that a part makes, which has its weights then."""
+        run = layer if self.shards is None else partial(self.shards.run, part, layer)
+        found: Tensors = run(*values)
+        return found
 
     def _loss_of_hops(self) -> torch.Tensor | None:
         """Return what layers add to the loss of the batch read last."""

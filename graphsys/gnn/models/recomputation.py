@@ -118,15 +118,17 @@ class LayerCosts:
 
     Args:
         known: Addresses of what is in memory anyway: weights and the batch.
+        gathered: Those of weights that are there while a layer runs; changes.
     """
 
-    def __init__(self, known: Collection[int] = ()) -> None:
+    def __init__(self, known: Collection[int] = (), gathered: Collection[int] = ()) -> None:
         self.kept: list[int] = []  # bytes that a layer keeps, its input apart
         self.inputs: list[int] = []
         self.seconds: list[float] = []
         self._keeps_input: list[bool] = []
         self._is_input_kept: list[bool] = []  # by the layer before
         self._known, self._seen = frozenset(known), set[int]()
+        self._gathered = gathered
 
     def run(self, layer: Layer, k: int, rows: Rows, h: Tensors) -> Tensors:
         """Apply a layer and measure it; what it keeps is dropped after it."""
@@ -139,7 +141,7 @@ class LayerCosts:
 
         def save(tensor: torch.Tensor) -> torch.Tensor:
             seen.add(at := _address(tensor))
-            if at not in self._known and at not in own:
+            if not (at in self._known or at in own or at in self._gathered):
                 kept[at] = tensor.untyped_storage().nbytes()
             return tensor.detach()  # an output that had its graph would never be freed
 

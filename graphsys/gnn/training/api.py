@@ -424,6 +424,7 @@ def _train(
         if resume and not process_group.rank:
             change_settings(path, context.config, state)
         with MemoryMeter(_METER_S) as meter:
+            trainer.meter = meter
             trainer.run(progress)
     report = report_of(out, state)
     peak: dict[str, Any] = {"peak_memory_bytes": meter.peak_bytes}

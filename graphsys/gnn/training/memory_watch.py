@@ -56,13 +56,16 @@ class StepMemory(MemoryWatch):
         if not self._is_counting:
             return nullcontext()
         self._largest, self._batch = max(self._largest, float(batch.num_edges)), batch
-        others = addresses_of(self._network, batch)
+        others, shards = addresses_of(self._network, batch), self._network.shards
+        gathered = () if shards is None else shards.addresses  # as long as a layer runs
         # By address: a tensor that is saved twice, or as views, is memory once.
         self._saved = saved = {}
 
         def save(tensor: torch.Tensor) -> torch.Tensor:
-            if tensor.layout is torch.strided and (at := _address(tensor)) not in others:
-                saved[at] = tensor.untyped_storage().nbytes()
+            if tensor.layout is torch.strided:
+                at = _address(tensor)
+                if not (at in others or at in gathered):
+                    saved[at] = tensor.untyped_storage().nbytes()
             return tensor.detach()  # an output that had its graph would have itself
 
         return saved_tensors_hooks(save, lambda tensor: tensor)
@@ -77,6 +80,15 @@ class StepMemory(MemoryWatch):
             self._saved = {}
         if phase == "step":
             self._batch = None
+
+    def held(self) -> dict[str, int]:
+        """Return the bytes of weights, gradients and moments that this process has."""
+        known = self._known(0)
+        parts = {"parameter": "parameters", "gradient": "gradients"}
+        return {
+            **{f"{name}_bytes": known[part] for name, part in parts.items()},
+            "optimizer_bytes": known["optimizer"],
+        }
 
     def _known(self, activations: int) -> dict[str, int]:
         grads = [p.grad for p in self._network.parameters() if p.grad is not None]

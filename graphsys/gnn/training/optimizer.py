@@ -12,6 +12,7 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
+from graphsys.gnn.training.sharded_parameters import CutWeight, ShardedParameters
 from graphsys.training.learning_rate import plateau_factor, schedule_factor
 
 
@@ -253,23 +254,40 @@ def rate_at(
     return config.lr * scale * warm * fall * schedule_factor(config.lr_schedule, share)
 
 
-def dump_optimizer(optimizer: Optimizer) -> dict[str, torch.Tensor]:
+def dump_optimizer(
+    optimizer: Optimizer, shards: ShardedParameters | None = None
+) -> dict[str, torch.Tensor]:
     """Return an optimizer's state by name, ``parameter.moment``.
 
-    Of one that processes share all have to call this, and the first one gets the state.
+    Of one that processes share, or of their shares of parameters, all have to call this,
+    and the first one gets the state.
     """
     if isinstance(optimizer, ShardedOptimizer):
         return optimizer.dump()
     states = optimizer.state_dict()["state"]
-    return {
-        f"{number}.{name}": torch.as_tensor(value).to("cpu", copy=True)
-        for number, moments in states.items()
-        for name, value in moments.items()
-    }
+    cuts = dict(enumerate(_cuts(optimizer, shards)))
+    found: dict[str, torch.Tensor] = {}
+    for number, moments in states.items():
+        for name, value in moments.items():
+            cut, own = cuts[number], torch.as_tensor(value)
+            if cut is None or shards is None or not own.dim():
+                found[f"{number}.{name}"] = own.to("cpu", copy=True)
+            elif (whole := shards.first_whole(cut, own)) is not None:
+                found[f"{number}.{name}"] = whole
+    return {} if shards is not None and shards.group.rank else found
+
+
+def _cuts(optimizer: Optimizer, shards: ShardedParameters | None) -> list[CutWeight | None]:
+    """Return for each parameter the weight that it is a share of, if it is one."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    return [None if shards is None else shards.of(p) for p in parameters]
 
 
 def load_optimizer(
-    optimizer: Optimizer, tensors: dict[str, torch.Tensor], path: Path
+    optimizer: Optimizer,
+    tensors: dict[str, torch.Tensor],
+    path: Path,
+    shards: ShardedParameters | None = None,
 ) -> None:
     """Put a state back that :func:`dump_optimizer` returned.
 
@@ -277,20 +295,25 @@ def load_optimizer(
         CorruptStoreError: It is that of other parameters.
     """
     if isinstance(optimizer, ShardedOptimizer):
-        parameters = optimizer.parameters
+        shapes = [weight.shape for weight in optimizer.parameters]
     else:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        shapes = [p.shape for p in parameters]
+    cuts = _cuts(optimizer, shards)
     states: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         number, _, name = key.partition(".")
-        place = int(number) if number.isdecimal() and len(number) < 9 else len(parameters)
-        shape = parameters[place].shape if place < len(parameters) else None
+        place = int(number) if number.isdecimal() and len(number) < 9 else len(shapes)
+        cut = cuts[place] if place < len(cuts) else None
+        shape = shapes[place] if place < len(shapes) else None
+        shape = shape if cut is None else cut.shape
         if shape is None or (value.dim() and value.shape != shape):
             raise CorruptStoreError(
                 f"the optimizer's state {key!r} of the run {path} does not fit its "
                 "config.toml and the graph; restore its files, or train it again"
             )
-        states.setdefault(place, {})[name] = value
+        own = cut.cut(value) if cut is not None and value.dim() else value
+        states.setdefault(place, {})[name] = own
     if isinstance(optimizer, ShardedOptimizer):
         optimizer.load(states)
     else:

@@ -29,6 +29,7 @@ from graphsys.gnn.run import GnnRunState
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import epoch_seeds
 from graphsys.gnn.training.memory_watch import addresses_of, batch_bytes
+from graphsys.gnn.training.sharded_parameters import are_cut, largest_part_bytes
 from graphsys.gnn.training.trainer import GnnTrainer
 
 Ints = npt.NDArray[np.int64]
@@ -53,7 +54,8 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
         wait, or an evaluation or a checkpoint if that takes more),
         ``planned_memory_split`` (its parts, see :mod:`graphsys.training.memory_split`),
-        ``planned_parameter_bytes``,
+        ``planned_parameter_bytes``, ``planned_gathered_bytes`` (with sharding parameters:
+        weights of a layer and their gradients, or all weights in an evaluation),
         ``planned_rows_bytes`` (learned rows on disk, with those of two checkpoints),
         ``planned_disk_bytes`` (see :func:`disk_bytes`),
         ``planned_device_memory_bytes`` (the most taken on a GPU), ``planned_batches`` per
@@ -90,6 +92,7 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
         "planned_memory_bytes": planned,
         "planned_memory_split": trainer.stepper.memory.split(planned, ahead),
         "planned_parameter_bytes": parameters,
+        **_gathered(context),
         **({"planned_rows_bytes": rows} if rows else {}),
         "planned_disk_bytes": disk_bytes(context),
         **({} if context.transfer is None else context.transfer.memory()),
@@ -98,6 +101,16 @@ def make_plan(context: GnnContext) -> Mapping[str, Any]:
         "estimated_seconds_per_epoch": epoch_s,
         "estimated_seconds": epoch_s * config.epochs,
     }
+
+
+def _gathered(context: GnnContext) -> dict[str, int]:
+    """Return what each of several processes has whole of weights that they share out."""
+    network, config = context.network, context.config
+    if config.sharding != "parameters" or not isinstance(network, Network):
+        return {}
+    step = 2 * largest_part_bytes(network)  # with their gradients
+    everything = _trained_bytes(context) if config.eval_every else 0
+    return {"planned_gathered_bytes": max(step, everything)}
 
 
 def plan_within(context: GnnContext, budget: int | None) -> Mapping[str, Any]:
@@ -152,7 +165,8 @@ def _layer_costs(context: GnnContext) -> LayerCosts:
     with torch.random.fork_rng(devices=[]):
         for batch in itertools.islice(trainer.batches(0, seeds), 1):
             for _ in range(2):
-                network.costs = costs = LayerCosts(addresses_of(network, batch))
+                gathered = network.shards.addresses if network.shards else ()
+                network.costs = costs = LayerCosts(addresses_of(network, batch), gathered)
                 network(batch.hops, batch.x)
             trainer.loader.release(batch)
     return costs
@@ -249,20 +263,32 @@ def _sampled(context: GnnContext, size: int) -> npt.NDArray[np.float64]:
 
 def moments_share(config: GnnConfig, processes: int) -> float:
     """Return the share of the optimizer's moments that each of so many processes has."""
-    return 1 / processes if config.sharding == "optimizer" else 1.0
+    return 1 / processes if config.sharding != "none" else 1.0
+
+
+def weights_share(config: GnnConfig, processes: int) -> float:
+    """Return the share of the weights, and of gradients, that each process keeps."""
+    return 1 / processes if are_cut(config, processes) else 1.0
 
 
 def _moments_share(context: GnnContext) -> float:
     return moments_share(context.config, context.task.process_group.world_size)
 
 
+def _weights_share(context: GnnContext) -> float:
+    return weights_share(context.config, context.task.process_group.world_size)
+
+
 def _step_tables(context: GnnContext) -> float:
     """Return how many times the weights a step takes beside them.
 
     Those are gradients, two moments, and what a step makes of those: nothing with Adam.
+    Where processes share weights out, a layer and its gradients are whole beside shares.
     """
     beside_moments = 0 if context.config.optimizer == "adam" else 2
-    return 1 + (2 + beside_moments) * _moments_share(context)
+    kept = (2 + beside_moments) * _moments_share(context)
+    share = _weights_share(context)
+    return 1 + kept + (2 * share if share < 1 else 0)
 
 
 def _trained_bytes(context: GnnContext) -> int:
@@ -334,7 +360,7 @@ def checkpoint_bytes(context: GnnContext) -> int:
     trained = _trained_bytes(context) + absent
     is_best_kept = context.config.keep == "best" and bool(context.config.eval_every)
     taken = (1 + is_best_kept + 2 + 2 * 2) * trained
-    held = int((1 + 2 * _moments_share(context)) * trained)
+    held = int((_weights_share(context) + 2 * _moments_share(context)) * trained)
     taken += 0 if context.transfer else held
     return resident_bytes() + absent + taken + min(taken, _AROUND_BYTES)
 

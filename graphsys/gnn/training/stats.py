@@ -93,7 +93,9 @@ class GnnStats:
         ``per_worker`` has of each its batches, edges, seconds of training, of sampling and
         gathering, and in exchanges, and the bytes of gradients that left it and of rows
         that it computed for evaluations, for each other process that got them, and those
-        of the optimizer's moments that it has (``optimizer_bytes``).
+        of the weights, gradients and moments that it has (``parameter_bytes``,
+        ``gradient_bytes``, ``optimizer_bytes``), with the most of shared ones that were
+        whole at once (``gathered_bytes``) and the process's peak (``peak_memory_bytes``).
         With owners also the ``rows`` it sampled, ``far_rows`` that another drew, and
         ``row_bytes`` of those with the questions; the ``inputs`` it read, ``far_inputs`` of
         nodes of others, ``cache_hits`` among them, and ``feature_bytes`` (a cache's first
@@ -102,7 +104,7 @@ class GnnStats:
 
         Args:
             group: The processes.
-            read: What the features and the optimizer of this one tell.
+            read: What the features, the weights and the optimizer of this one tell.
         """
         if group.world_size == 1:
             return {}

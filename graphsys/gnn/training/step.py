@@ -18,6 +18,7 @@ from graphsys.gnn.tasks.side_losses import TASK, side_losses
 from graphsys.gnn.training.gradients import make_compression
 from graphsys.gnn.training.memory_watch import StepMemory
 from graphsys.gnn.training.optimizer import make_optimizer, rate_at
+from graphsys.gnn.training.sharded_parameters import REST, ShardedParameters
 from graphsys.gnn.training.sparse_weights import SparseWeights
 
 
@@ -33,6 +34,7 @@ class Stepper:
         self.config, self.network = context.config, context.network
         self.task, self.transfer = context.task, context.transfer
         self.process_group = context.task.process_group
+        self.shards: ShardedParameters | None = self.network.shards
         self.optimizer = make_optimizer(self.config, self.network, self.process_group)
         self.num_edges = 0  # of the last batch, the shares of all processes together
         self.losses: dict[str, float] = {}  # of it, by task, where there are several
@@ -96,11 +98,7 @@ class Stepper:
         clock.mark()
         with span("step", batch=batch.number), watch_operators():
             if place == size - 1:
-                self.process_group.all_reduce_gradients(self.network, self.compression)
-                if self.config.clip_norm is not None:
-                    torch.nn.utils.clip_grad_norm_(
-                        self.network.parameters(), self.config.clip_norm
-                    )
+                self._add_gradients()
                 if self.sparse is not None:
                     done = -(-num_batches // self.config.accumulate)
                     step = epoch * done + batch.number // self.config.accumulate
@@ -110,6 +108,19 @@ class Stepper:
         self.memory.end("step")
         clock.mark()
         return value, clock.times()
+
+    def _add_gradients(self) -> None:
+        """Have the sums of all processes' gradients, no longer than the config says."""
+        parameters = [p for p in self.network.parameters() if p.requires_grad]
+        shards, longest = self.shards, self.config.clip_norm
+        self.process_group.all_reduce_gradients(
+            [p for p in parameters if shards is None or shards.of(p) is None],
+            self.compression,
+        )
+        if longest is not None and shards is not None:
+            shards.clip(parameters, longest)
+        elif longest is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, longest)
 
     def is_at_step(self, num_done: int, num_batches: int) -> bool:
         """Tell whether the optimizer has moved after so many batches of an epoch."""
@@ -121,7 +132,7 @@ class Stepper:
 
     def _loss(self, batch: Batch) -> tuple[torch.Tensor, float]:
         """Return this process's part of the loss, and the loss of the whole batch."""
-        with self._precision():
+        with self._precision(), self._all_of_rest():
             rows = self.network(batch.hops, batch.x)
             loss = self.task.loss(rows, batch)
             besides = self._side_losses(rows, batch)
@@ -141,6 +152,8 @@ class Stepper:
         # mean.
         total = self.task.num_terms(batch)
         share = self.process_group.num_own(total) / total
+        if self.shards is not None:
+            loss = self.shards.tie(loss)
         part, parts = loss * share, [each * share for each in values.values()]
         value, num_edges, *summed = self.process_group.all_reduce(
             part.item(), batch.num_edges, *parts
@@ -157,6 +170,10 @@ class Stepper:
             return {}
         count = self.process_group.num_own(self.task.num_terms(batch))
         return side_losses(self.network, rows, batch, max(count, 1))
+
+    def _all_of_rest(self) -> AbstractContextManager[object]:
+        """Return the block that has whole weights of what is of no layer."""
+        return nullcontext() if self.shards is None else self.shards.gathered(REST)
 
     def _precision(self) -> AbstractContextManager[object]:
         if self.config.precision == "float32":

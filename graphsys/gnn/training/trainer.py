@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.events import is_recording, span
-from graphsys.core.memory import release_free_memory
+from graphsys.core.memory import MemoryMeter, release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.core.row_trace import tell_arrays
 from graphsys.gnn import run as runs
@@ -28,11 +29,13 @@ from graphsys.gnn.layerwise_inference import (
     whole_output,
 )
 from graphsys.gnn.models.model import Model
+from graphsys.gnn.models.network import Network
 from graphsys.gnn.tasks.task import Seeds, epoch_seeds
 from graphsys.gnn.training.memory_watch import explained, explained_whole
 from graphsys.gnn.training.number_watch import NumberWatch
-from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer, optimizer_bytes
+from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.sharded_optimizer import ShardedOptimizer
+from graphsys.gnn.training.sharded_parameters import ShardedParameters, are_cut
 from graphsys.gnn.training.shared_output import SharedOutput, SharingPolicy, entries_shared
 from graphsys.gnn.training.stats import GnnStats
 from graphsys.gnn.training.step import Stepper, watched_value
@@ -72,6 +75,8 @@ class GnnTrainer(TrainingLoop):
             [*own, *(callbacks if is_writer else ())],
         )
         self.network, self.transfer = context.network, context.transfer
+        self._share_out()
+        self.meter: MemoryMeter | None = None  # of who runs it
         self.stepper = Stepper(context)
         self.stats = GnnStats(state.metrics)
         self.loader = self._make_loader()
@@ -125,7 +130,24 @@ class GnnTrainer(TrainingLoop):
 
     @property
     def _is_sharded(self) -> bool:
-        return isinstance(self.stepper.optimizer, ShardedOptimizer)
+        has_shares = self.network.shards is not None
+        return has_shares or isinstance(self.stepper.optimizer, ShardedOptimizer)
+
+    def _share_out(self) -> None:
+        """Leave this process its shares of the first weights, or those of the checkpoint.
+
+        Raises:
+            ConfigError: The network's layers have weights in common.
+        """
+        if not are_cut(self.config, self.process_group.world_size):
+            return
+        weights = None
+        if self.context.path is not None and self.state.files:
+            weights = runs.load(self.context.path, self.state, "weights")
+            if weights is not None:
+                self.network.restore(weights, self.context.path)
+        assert isinstance(self.network, Network)  # as the config's checks say
+        self.network.shards = ShardedParameters(self.network, self.process_group)
 
     def train_steps(self, progress: Progress) -> Generator[Step]:
         """Train the batches of the current epoch that are left."""
@@ -198,9 +220,15 @@ class GnnTrainer(TrainingLoop):
 
     def evaluate(self) -> Mapping[str, Any] | None:
         """Evaluate where that is due, and keep the weights if they are the best so far."""
-        state, config, metric = self.state, self.config, self.context.task.metric
+        state, config = self.state, self.config
         if not config.eval_every or state.epoch % config.eval_every:
             return None
+        shards = self.network.shards
+        with nullcontext() if shards is None else shards.whole():
+            return self._evaluate()
+
+    def _evaluate(self) -> Mapping[str, Any] | None:
+        state, config, metric = self.state, self.config, self.context.task.metric
         began = time.monotonic()
         with span("evaluate"):
             found = self._evaluated()
@@ -215,7 +243,10 @@ class GnnTrainer(TrainingLoop):
             state.metrics["best_epoch"] = state.epoch
             state.metrics["valid_loss"], state.metrics[f"valid_{metric}"] = found
             if config.keep == "best":
-                self._best, self._is_best_saved = _copy(self.network), False
+                # where memory is short, who does not write has none of them
+                is_needed = self.network.shards is None or self.path is not None
+                self._best = _copy(self.network) if is_needed else None
+                self._is_best_saved = False
                 if self.path is not None:
                     self.network.stored.hold_best(state.epoch)
         split = config.eval_split
@@ -225,13 +256,15 @@ class GnnTrainer(TrainingLoop):
         """Write a checkpoint, in the first process; others give it what it lacks."""
         if self.path is None and not self._is_sharded:
             return
-        states = dump_optimizer(self.stepper.optimizer)
+        shards = self.network.shards
+        states = dump_optimizer(self.stepper.optimizer, shards)
+        weights = _copy(self.network) if shards is None else shards.state_dict()
         if self.path is None:
             return
         self.stats.update(self.state.metrics)
         self.state.metrics.update(self.context.features.figures())
         tensors: dict[str, runs.Weights | None] = {
-            "weights": _copy(self.network),
+            "weights": weights,
             "optimizer": states,
         }
         if self.stepper.sparse is not None:
@@ -249,7 +282,9 @@ class GnnTrainer(TrainingLoop):
         self.state.is_complete = True
         told = {
             **self.context.features.figures(),
-            "optimizer_bytes": optimizer_bytes(self.stepper.optimizer),
+            **self.stepper.memory.held(),
+            "gathered_bytes": getattr(self.network.shards, "peak_bytes", 0),
+            "peak_memory_bytes": 0 if self.meter is None else self.meter.peak_bytes,
         }
         self.state.metrics.update(self.stats.of_group(self.process_group, told))
         self.checkpoint()
@@ -351,14 +386,16 @@ class GnnTrainer(TrainingLoop):
     def _load(self, path: Path) -> None:
         weights = runs.load(path, self.state, "weights")
         states = runs.load(path, self.state, "optimizer")
-        if weights is not None:
+        shards = self.network.shards
+        if weights is not None and shards is None:  # else that has shares of them
             self.network.restore(weights, path)
         if states is not None:
-            load_optimizer(self.stepper.optimizer, states, path)
+            load_optimizer(self.stepper.optimizer, states, path, shards)
         masks = runs.load(path, self.state, "masks")
         if masks is not None and self.stepper.sparse is not None:
             self.stepper.sparse.load(masks, path)
-        self._best = runs.load(path, self.state, "best")
+        if shards is None or self.path is not None:
+            self._best = runs.load(path, self.state, "best")
 
 
 def _copy(network: Model) -> runs.Weights:

@@ -12,8 +12,10 @@ is further from one process's than twice the largest spread of seeds. --owners c
 instead of gradients, who reads rows and features: each worker from the store, or their
 owners, without a cache, and with a cache of nodes by degree and of the latest ones (2 MB,
 an eighth of the features); the table has bytes a batch and the cache's hit rate. --sharding
-compares moments of the optimizer that each worker has with shares of them, in bytes of the
-worker that has the most; one process has all of them in both cases. --save writes
+compares what a worker has of weights, gradients and moments with shares of the moments and
+of all three, in bytes of the worker that has the most. Beside that are the most bytes of
+weights and gradients that were whole at once, and the peak of a worker that writes no
+checkpoints; one process has everything in all cases. --save writes
 results/gnn_workers_<hardware>_<yyyymm>.json, with --owners gnn_owners_..., with --sharding
 gnn_sharding_....
 """
@@ -53,7 +55,9 @@ PLACES: Ways = {
     "owners, degree": ["sample_at=owners", "cache=degree", "cache_memory=2MB"],
     "owners, lru": ["sample_at=owners", "cache=lru", "cache_memory=2MB"],
 }
-SHARDINGS: Ways = {how: [f"sharding={how}"] for how in ("none", "optimizer")}
+SHARDINGS: Ways = {how: [f"sharding={how}"] for how in ("none", "optimizer", "parameters")}
+PARTS = {"parameter": "parameters", "gradient": "gradients", "optimizer": "optimizer"}
+STATE = (*(f"{part}_bytes" for part in PARTS), "gathered_bytes", "peak_memory_bytes")
 READ = (
     "row_bytes_per_batch",
     "feature_bytes_per_batch",
@@ -111,17 +115,19 @@ def train(folder: Path, seed: str, workers: int, overrides: list[str]) -> dict[s
         report = train_gnn(folder / "cora", config, run, cluster=where)
     metrics = report.metrics
     steps = metrics["batches"]  # of a worker, as all have
-    moments = [metrics["peak_memory_split"]["optimizer"]]
-    if workers > 1:
-        moments = [each["optimizer_bytes"] for each in metrics["per_worker"]]
+    held = [{f"{p}_bytes": metrics["peak_memory_split"][name] for p, name in PARTS.items()}]
+    held[0] |= {"peak_memory_bytes": metrics["peak_memory_bytes"]}
+    held = metrics["per_worker"] if workers > 1 else held
+    most = {f"{p}_bytes": max(each[f"{p}_bytes"] for each in held) for p in PARTS}
     return {
         "seed": int(seed),
         "accuracy": round(gnn.evaluate(run)["metrics"]["accuracy"], 4),
         "loss": round(metrics["loss"], 4),
         "epoch_seconds": round(report.seconds / report.epochs, 4),
-        "parameter_bytes": metrics["peak_memory_split"]["parameters"],
-        "optimizer_bytes": max(moments),
-        "optimizer_bytes_of_all": sum(moments),
+        **most,
+        "optimizer_bytes_of_all": sum(each["optimizer_bytes"] for each in held),
+        "gathered_bytes": max(each.get("gathered_bytes", 0) for each in held),
+        "peak_memory_bytes": max(each["peak_memory_bytes"] for each in held[1:] or held),
         "allreduce_bytes": metrics.get("allreduce_bytes", 0),
         "allreduce_bytes_per_step": round(
             metrics.get("allreduce_bytes", 0) / steps / workers
@@ -151,7 +157,7 @@ def means_of(
                 "accuracy": round(statistics.mean(reached), 4),
                 "accuracy_spread": round(max(reached) - min(reached), 4),
                 "efficiency": round(statistics.median(r["efficiency"] for r in own), 3),
-                "optimizer_bytes": own[0]["optimizer_bytes"],
+                **{key: own[0][key] for key in STATE},
                 "allreduce_bytes_per_step": own[0]["allreduce_bytes_per_step"],
                 **{key: round(statistics.mean(r[key] for r in own), 3) for key in READ},
             }
