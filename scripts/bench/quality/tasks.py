@@ -61,10 +61,15 @@ def regions(run: Path, graph: Graph) -> dict[str, float]:
 
 def classification(run: Path, graph: Graph) -> dict[str, float]:
     """Predict the labels of nodes from their rows; see :func:`label_metrics`."""
-    opened, (node_type,) = open_run(run), graph.node_types
+    return label_metrics(label_rows(open_run(run), graph), graph)
+
+
+def label_rows(run: Any, graph: Graph) -> Rows:
+    """Return the rows of nodes that labels are learned from, in the store's order."""
+    (node_type,) = graph.node_types
     ids = graph.node_ids(node_type).to_pylist()
-    rows = opened.lookup(ids, node_type=opened.model[0].edge_type.src_type)
-    return label_metrics(rows, graph)
+    rows: Rows = run.lookup(ids, node_type=run.model[0].edge_type.src_type)
+    return rows
 
 
 def label_metrics(rows: npt.NDArray[np.float32], graph: Graph) -> dict[str, float]:
@@ -72,19 +77,12 @@ def label_metrics(rows: npt.NDArray[np.float32], graph: Graph) -> dict[str, floa
 
     One logistic regression a label on a share of the nodes; each other node gets as many
     labels as it has, the most probable ones (Perozzi, Al-Rfou, Skiena, KDD 2014, section
-    5). Means over shuffles. On valid: within the half of another shuffle, 5 to 5. That is
-    where the strength of regularization is chosen, by micro-F1: theirs is of rows whose
-    lengths word2vec makes, ours have length 1.
+    5). Means over shuffles; see :func:`valid_label_scores` for those on valid.
     """
-    (node_type,) = graph.node_types
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    truth = _label_matrix(graph, node_type)
-    half = np.random.default_rng(SHUFFLES).permutation(len(rows))[: len(rows) // 2]
-    known, asked = np.array_split(half, 2)
-    tried = {it: _label_scores(rows, truth, known, asked, it) for it in INVERSE_STRENGTHS}
-    chosen = max(tried, key=lambda it: tried[it][0])
+    chosen, on_valid = valid_label_scores(rows, graph)
+    rows, truth = _unit(rows), _label_matrix(graph)
     metrics = {"inverse_regularization": chosen}
-    metrics["valid_f1_micro"], metrics["valid_f1_macro"] = tried[chosen]
+    metrics["valid_f1_micro"], metrics["valid_f1_macro"] = on_valid
     for ratio in RATIOS:
         scores = []
         for shuffle in range(SHUFFLES):
@@ -97,6 +95,23 @@ def label_metrics(rows: npt.NDArray[np.float32], graph: Graph) -> dict[str, floa
     return metrics
 
 
+def valid_label_scores(rows: Rows, graph: Graph) -> tuple[float, tuple[float, float]]:
+    """Learn and ask within the half of a shuffle of its own, 5 to 5.
+
+    That is where the strength of regularization is chosen, by micro-F1: theirs is of rows
+    whose lengths word2vec makes, ours have length 1.
+
+    Returns:
+        The inverse of the strength; micro-F1 and macro-F1.
+    """
+    rows, truth = _unit(rows), _label_matrix(graph)
+    half = np.random.default_rng(SHUFFLES).permutation(len(rows))[: len(rows) // 2]
+    known, asked = np.array_split(half, 2)
+    tried = {it: _label_scores(rows, truth, known, asked, it) for it in INVERSE_STRENGTHS}
+    chosen = max(tried, key=lambda it: tried[it][0])
+    return chosen, tried[chosen]
+
+
 def content_metrics(run: OpenedRun) -> dict[str, float]:
     """Tell by nodes' rows which bag of words is whose; of any network, however trained.
 
@@ -104,8 +119,7 @@ def content_metrics(run: OpenedRun) -> dict[str, float]:
     other half each row is asked for its own words among those of all others, by cosine.
     """
     node_type = run.node_type
-    rows = run.output(node_type=node_type)
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    rows = _unit(run.output(node_type=node_type))
     nodes = np.arange(len(rows), dtype=np.int64)
     bags = run.context.features.gather({node_type: nodes})[node_type]
     lengths = np.diff(bags.begins.numpy(), append=len(bags.values))
@@ -128,6 +142,11 @@ def content_metrics(run: OpenedRun) -> dict[str, float]:
         "content_mrr": float((1 / rank).mean()),
         "content_hits@10": float((rank <= 10).mean()),
     }
+
+
+def _unit(rows: Rows) -> Rows:
+    unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 def _label_scores(
@@ -156,8 +175,9 @@ def _label_scores(
     return micro, macro
 
 
-def _label_matrix(graph: Graph, node_type: str) -> npt.NDArray[np.int64]:
+def _label_matrix(graph: Graph) -> npt.NDArray[np.int64]:
     """Return who has which label, int64 ``[N, L]``, in the order of the store."""
+    (node_type,) = graph.node_types
     lists = [
         labels.as_py() or []
         for part in range(graph.num_partitions(node_type))
