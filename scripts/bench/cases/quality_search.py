@@ -1,4 +1,4 @@
-"""Search settings by labels of valid; `graphsys tune` knows none that are learned from rows.
+"""Search settings by labels of valid; `graphsys tune` knows none that rows are asked for.
 
     scripts/bench/run quality_search CELL -o FOLDER [--trials 4]
 
