@@ -232,15 +232,21 @@ def _explain_field(field: bytes, column: TextColumn, separator: int) -> str | No
 
 def decimal_remedy(field: bytes, separator: int) -> str:
     """Return the command that writes a number with commas as a number, or nothing."""
-    to_points, before = "s/,/./g", "([0-9])"
+    to_points, before, quoted = "s/,/./g", "([0-9])", ""
     if separator == ord(","):  # other commas separate fields: within quotes only
-        before = '("[+-]?[0-9]+)'
+        before, quoted = '("[+-]?[0-9]+)', " and the field is in quotes"
         to_points = f's/{before},([0-9]+")/\\1.\\2/g'
-    if re.fullmatch(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?", field):
-        return (
-            "; if commas separate thousands and the field is in quotes, sed -E "
-            "':a;s/(\"[+-]?[0-9]+),([0-9]{3})/\\1\\2/;ta' FILE > NEW"
+    thousands = re.fullmatch(
+        rb"[+-]?[1-9][0-9]{0,2}((,[0-9]{3})+)((\.[0-9]*)?)", field
+    )  # which 0,125 has not
+    if thousands:
+        whole = (
+            f"if commas separate thousands{quoted}, sed -E "
+            f"':a;s/{before},([0-9]{{3}})/\\1\\2/;ta' FILE > NEW"
         )
+        may_be_point = not quoted and len(thousands[1]) == 4 and not thousands[3]
+        points = f"if commas are decimal points, sed -E '{to_points}' FILE > NEW; "
+        return f"; {points if may_be_point else ''}{whole}"
     if re.fullmatch(rb"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", field):
         return (
             "; if points separate thousands and commas are decimal points, sed -E "

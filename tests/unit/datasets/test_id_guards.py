@@ -302,6 +302,9 @@ def test_a_third_column_that_looks_like_times_is_said(
         ('Source,Target,Weight\na,b,"3,5"\nb,c,"4,25"\n', "3,5"),
         ('Source,Target,Weight\na,b,"+1.003,5"\nb,c,"1.000.004,25"\n', "+1.003,5"),
         ('Source,Target,Weight\na,b,"-1,003.5"\nb,c,"1,000,004.25"\n', "-1,003.5"),
+        ("Source;Target;Weight\na;b;-1,003.5\nb;c;1,000,004.25\n", "-1,003.5"),
+        ("Source;Target;Weight\na;b;0,125\nb;c;4,250\n", "0,125"),
+        ('Source,Target,Weight\na,b,"0,125"\nb,c,"4,250"\n', "0,125"),
     ],
 )
 def test_decimal_commas_are_refused_with_what_replaces_them(
@@ -317,7 +320,21 @@ def test_decimal_commas_are_refused_with_what_replaces_them(
     subprocess.run(["bash", "-c", command], check=True)
     weights = [float(weight) for _, _, weight in edges(new)]
     size = {"3": [3.5, 4.25], "+": [1003.5, 1000004.25], "-": [-1003.5, 1000004.25]}
-    assert weights == size[found[0]]
+    assert weights == (size | {"0": [0.125, 4.25]})[found[0]]
+
+
+def test_a_comma_that_may_be_either_is_told_so(write: Write) -> None:
+    path = write("Source;Target;Weight\na;b;1,125\nb;c;0,250\n", "g.csv")
+    with pytest.raises(InputError, match="found '1,125' as weight") as refused:
+        edges(path)
+    either = re.findall(r"if commas (.*?), (sed -E '.*?') FILE > NEW", str(refused.value))
+    assert [what for what, _ in either] == ["are decimal points", "separate thousands"]
+    new = path.parent / "new.csv"
+    for (_, command), wanted in zip(either, [[1.125, 0.25], None], strict=True):
+        subprocess.run(["bash", "-c", f"{command} {path} > {new}"], check=True)
+        if wanted is not None:
+            assert [float(weight) for _, _, weight in edges(new)] == wanted
+    assert "a;b;1125" in new.read_text()
 
 
 def test_a_table_of_markdown_is_refused_with_what_makes_it_plain(write: Write) -> None:
