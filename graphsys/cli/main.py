@@ -222,7 +222,28 @@ def _usage_message(err: typer.TyperException) -> str:
     message = message[:1].lower() + message[1:]
     if _is_algorithm(message):
         return f"{message}; algorithms are run by graphsys run NAME"
+    if path == "graphsys run" and (name := _parameter_in(message)):
+        message = message.partition(" (Possible")[0]
+        return f"{message}; what an algorithm takes is given as --param {name}=VALUE"
+    if path.endswith(" by-options"):  # of a command that is not shown
+        path = "graphsys mine"
+        if message.startswith("got unexpected extra"):
+            return f"{message}; write {path} count GRAPH PATTERN, or see {path} --help"
     return f"{message}; see {path} --help"
+
+
+def _parameter_in(message: str) -> str:
+    """Return a parameter that was given as an argument or an option, or nothing."""
+    found = re.match(
+        r"(got unexpected extra|no such option:).*? (\(|--)([\w-]+)", message
+    )
+    if found is None:
+        return ""
+    from graphsys.engine.algorithms import ALGORITHMS
+
+    name = found[3].replace("-", "_")
+    is_known = any(name in entry.parameters() for entry in ALGORITHMS.values())
+    return name if is_known else ""
 
 
 def _is_algorithm(message: str) -> bool:

@@ -205,6 +205,21 @@ CASES = {
         told_in="graphsys/cli/main.py",
         expected={"result": 1},
     ),
+    "a parameter is no option": Case(
+        uses=("g",),
+        command="run bfs g --source 1",
+        advice="is given as (--param source=)VALUE",
+        then=("run bfs g {0}1 -o r.csv --json",),
+        told_in="graphsys/cli/main.py",
+    ),
+    "a pattern comes after the graph": Case(
+        uses=("g",),
+        command="mine triangle g",
+        advice="write (graphsys mine) count GRAPH PATTERN, or see (graphsys mine) --help",
+        then=("{1} --help", "{0} count g triangle --json"),
+        told_in="graphsys/cli/main.py",
+        expected={"counts": {"triangle": 0}},
+    ),
     "help": Case(
         uses=("g",),
         command="run wcc g --no-such",

@@ -14,8 +14,8 @@ def read_questions(file: str | Path, relation: str | None = None) -> pa.Table:
     """Read questions.
 
     A file has columns ``head``, ``relation``, ``tail``, of which some may be missing or
-    empty, or one column of any name: nodes, whose tails are asked for. ``.csv`` and
-    ``.tsv`` have a header; ``.txt`` is a node per line, without one.
+    empty, or a column ``id``, or one column of any name: nodes, whose tails are asked for.
+    ``.csv`` and ``.tsv`` have a header; ``.txt`` is a node per line, without one.
 
     Args:
         file: The file.
@@ -30,8 +30,11 @@ def read_questions(file: str | Path, relation: str | None = None) -> pa.Table:
         UnknownNameError: It has other columns.
     """
     table = read_question_table(file, "head")
-    if table.num_columns == 1 and table.column_names[0] not in COLUMNS:
+    is_list = not set(table.column_names) & set(COLUMNS)
+    if is_list and table.num_columns == 1:
         table = table.rename_columns(["head"])
+    elif is_list and "id" in table.column_names:  # a table of nodes, as networks take it
+        table = table.select(["id"]).rename_columns(["head"])
     if relation is not None:
         if "relation" in table.column_names:
             raise ConfigError(

@@ -125,6 +125,18 @@ def test_ctrl_c_is_130_and_says_what_is_kept(
         (["trian"], "'trian'; did you mean 'train'?; see graphsys --help"),
         (["pagerank", "web"], "'pagerank'; algorithms are run by graphsys run NAME"),
         (
+            ["run", "sssp", "web", "source=1"],
+            "(source=1); what an algorithm takes is given as --param source=VALUE\n",
+        ),
+        (
+            ["run", "sssp", "web", "--source", "1"],
+            "error: no such option: --source; what an algorithm takes is given as --",
+        ),
+        (
+            ["mine", "triangle", "web"],
+            "(web); write graphsys mine count GRAPH PATTERN, or see graphsys mine --help\n",
+        ),
+        (
             ["profile", "-o", "r.html", "run", "wcc", "web", "-o", "x.csv"],
             "after --: graphsys profile -o r.html -- run wcc web -o x.csv",
         ),

@@ -42,6 +42,14 @@ def test_ids_are_text_in_every_format(tmp_path: Path, suffix: str, trainer: str)
 
 
 @pytest.mark.parametrize("trainer", READERS)
+def test_a_table_of_nodes_is_a_list_of_them(tmp_path: Path, trainer: str) -> None:
+    (tmp_path / "a.csv").write_text("name,id\nx,1\ny,2\n")
+    (tmp_path / "b.csv").write_text("node\n1\n2\n")
+    for name in ("a.csv", "b.csv"):
+        assert READERS[trainer](tmp_path / name) == ["1", "2"]
+
+
+@pytest.mark.parametrize("trainer", READERS)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_without_questions_is_refused(
     tmp_path: Path, suffix: str, trainer: str
