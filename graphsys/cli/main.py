@@ -234,9 +234,7 @@ def _usage_message(err: typer.TyperException) -> str:
 
 def _parameter_in(message: str) -> str:
     """Return a parameter that was given as an argument or an option, or nothing."""
-    found = re.match(
-        r"(got unexpected extra|no such option:).*? (\(|--)([\w-]+)", message
-    )
+    found = re.match(r"(got unexpected extra|no such option:).*? (\(|--)([\w-]+)", message)
     if found is None:
         return ""
     from graphsys.engine.algorithms import ALGORITHMS

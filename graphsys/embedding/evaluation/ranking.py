@@ -26,8 +26,8 @@ from graphsys.embedding.rows.trained_rows import RowBlocks
 from graphsys.graph.slices import WHOLE, Slice
 from graphsys.kernels.cpu.embedding.rank import (
     PAIRWISE,
-    PRODUCT,
     count_better,
+    count_better_scores,
     exact_scores,
 )
 
@@ -230,23 +230,30 @@ class _Batch:
             block = np.array(table[begin : min(begin + size, own.stop)], dtype=np.float32)
             relation = np.full(len(block), queries.relation[0], dtype=np.int64)
             block = self.scorer.prepare_candidates(block, relation)
-            asked, form = rows, self.scorer.form
-            shifts = self.scorer.shifts(block)
-            if form == PAIRWISE:
-                asked, block = self.scorer.as_products(rows, block)
-                form = PRODUCT
+            if self.scorer.form == PAIRWISE:
+                count_better_scores(
+                    self.scorer.score_all(rows, block),
+                    first + begin,
+                    positives,
+                    queries.target,
+                    queries.known_begin,
+                    queries.known_end,
+                    queries.known,
+                    counts,
+                )
+                continue
             squares = np.einsum("ij,ij->i", block, block)
             count_better(
-                asked,
+                rows,
                 block,
-                shifts,
+                self.scorer.shifts(block),
                 first + begin,
                 positives,
                 queries.target,
                 queries.known_begin,
                 queries.known_end,
                 queries.known,
-                form,
+                self.scorer.form,
                 float(np.sqrt(squares.max())),
                 scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
                 counts,

@@ -10,7 +10,7 @@ from graphsys.embedding.data.filtered_queries import BatchLimits, Queries
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
-from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE, PAIRWISE, keep_best
+from graphsys.kernels.cpu.embedding.rank import keep_best
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -94,24 +94,16 @@ def _search(
 ) -> None:
     """Look through a table for the best answers to a block of queries."""
     size = candidate_block(rows.shape[1])
-    scratch = np.empty(len(rows) * min(size, len(table)), dtype=np.float32)
     for begin in range(0, len(table), size):
         block = np.array(table[begin : begin + size], dtype=np.float32)
         relation = np.full(len(block), queries.relation[0], dtype=np.int64)
         block = scorer.prepare_candidates(block, relation)
-        asked, answers, shifts = rows, block, scorer.shifts(block)
-        if scorer.form in (BIASED_DISTANCE, PAIRWISE):
-            asked, answers = scorer.as_products(rows, block)
-            shifts = np.zeros_like(shifts)
         keep_best(
-            asked,
-            answers,
-            shifts,
+            scorer.score_all(rows, block),
             first + begin,
             queries.known_begin,
             queries.known_end,
             queries.known,
-            scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
             best_scores,
             best,
         )

@@ -164,26 +164,23 @@ class Scorer:
         halves: Floats = 0.5 * np.einsum("ij,ij->i", rest, rest)
         return halves - 0.5 * candidates[:, 0] if self.form == BIASED_SQUARES else halves
 
-    def as_products(self, queries: Floats, candidates: Floats) -> tuple[Floats, Floats]:
-        """Return unit queries and candidates whose products are the prepared rows' scores.
-
-        For the forms whose scores no product orders, BIASED_DISTANCE and PAIRWISE.
+    def score_all(self, queries: Floats, candidates: Floats) -> Floats:
+        """Return what orders candidates as their scores do, float32 ``[B, K]``.
 
         Args:
             queries: Prepared, ``[B, D]``.
             candidates: Prepared, ``[K, D]``.
-
-        Returns:
-            float32 ``[B, B]`` and ``[K, B]``.
         """
         if self.comparator.is_pairwise:
-            scores = self.comparator.score_all(queries, candidates, self.has_bias)
-        else:
-            squares = np.einsum("ij,ij->i", queries, queries)[:, None]
-            squares = squares + 2 * (self.shifts(candidates) - queries @ candidates.T)
-            scores = candidates[:, 0] - np.sqrt(np.maximum(squares, 0))
-        answers = np.ascontiguousarray(scores.T, dtype=np.float32)
-        return np.eye(len(queries), dtype=np.float32), answers
+            return self.comparator.score_all(queries, candidates, self.has_bias)
+        products: Floats = queries @ candidates.T
+        if self.form != BIASED_DISTANCE:
+            products -= self.shifts(candidates)
+            return products
+        squares = np.einsum("ij,ij->i", queries, queries)[:, None]
+        squares = squares + 2 * (self.shifts(candidates) - products)
+        scores: Floats = candidates[:, 0] - np.sqrt(np.maximum(squares, 0))
+        return scores
 
     def _is_undone(self, operator: OperatorSpec) -> bool:
         """Tell whether an operator on candidates can be undone on the query instead."""

@@ -29,7 +29,7 @@ DISTANCE: Final = 1
 BIASED_SQUARES: Final = 2
 BIASED_DISTANCE: Final = 3
 PAIRWISE: Final = 4
-"""What is scored pair by pair: its scores are given as products, form PRODUCT."""
+"""What is scored pair by pair: its scores are given, and rounded alike."""
 
 
 @inline_jit
@@ -177,37 +177,61 @@ def count_better(
 
 
 @jit
+def count_better_scores(
+    scores: Floats,
+    first: int,
+    positives: Doubles,
+    targets: Ints,
+    known_begin: Ints,
+    known_end: Ints,
+    known: Ints,
+    counts: Ints,
+) -> None:
+    """Count as :func:`count_better` does, by scores ``[B, K]`` that are rounded alike."""
+    num_candidates = scores.shape[1]
+    for i in range(scores.shape[0]):
+        positive, target = positives[i], targets[i] - first
+        better, equal = 0, 0
+        for j in range(num_candidates):
+            if j != target:
+                better += scores[i, j] > positive
+                equal += scores[i, j] == positive
+        counts[i, 0] += better
+        counts[i, 1] += equal
+        for e in range(
+            lower_bound(known, known_begin[i], known_end[i], first), known_end[i]
+        ):
+            j = known[e] - first
+            if j >= num_candidates:
+                break
+            if j != target:
+                counts[i, 2] += scores[i, j] > positive
+                counts[i, 3] += scores[i, j] == positive
+
+
+@jit
 def keep_best(
-    queries: Floats,
-    candidates: Floats,
-    biases: Floats,
+    scores: Floats,
     first: int,
     out_begin: Ints,
     out_end: Ints,
     left_out: Ints,
-    scores: Floats,
     best_scores: Floats,
     best: Ints,
 ) -> None:
     """Merge a block of candidates into the best so far, equal scores by number.
 
     Args:
-        queries: float32 ``[B, D]``.
-        candidates: A block of candidates, float32 ``[K, D]``.
-        biases: Subtracted from the scores, float32 ``[K]``.
+        scores: Of a block of candidates, float32 ``[B, K]``; may be overwritten.
         first: Number of the block's first candidate; blocks come in ascending order.
         out_begin: Where the candidates to leave out begin in ``left_out`` ``[B]``.
         out_end: Where they end ``[B]``.
         left_out: Numbers of candidates, ascending within each query.
-        scores: Scratch, float32 ``[B, K]``.
         best_scores: The best scores so far, descending, -inf where none ``[B, k]``.
         best: Numbers of their candidates, -1 where none ``[B, k]``.
     """
-    num, width = candidates.shape[0], best.shape[1]
-    np.dot(queries, candidates.T, scores)
-    for i in range(queries.shape[0]):
-        for j in range(num):
-            scores[i, j] -= biases[j]
+    num, width = scores.shape[1], best.shape[1]
+    for i in range(scores.shape[0]):
         for e in range(lower_bound(left_out, out_begin[i], out_end[i], first), out_end[i]):
             if left_out[e] - first >= num:
                 break
