@@ -124,17 +124,39 @@ class ProcessGroup:
 
     def gather_runs(self, whole: torch.Tensor, run: torch.Tensor) -> None:
         """Put the runs of all processes, equally long, into a vector, in their order."""
-        self.traffic.allreduce_bytes += run.nbytes * (self.world_size - 1)
-        with self.exchanging():
-            _new_name("all_gather_single", "all_gather_into_tensor")(whole, run)
+        runs = whole.view(self.world_size, -1)
+        runs[self.rank] = run
+        for to, source in self._partners():
+            self._swap(run, to, runs[source], source)
 
     def scatter_sum(self, whole: torch.Tensor) -> torch.Tensor:
-        """Return this process's run of the sum of a vector over all processes."""
-        run = whole.new_empty(len(whole) // self.world_size)
-        self.traffic.allreduce_bytes += run.nbytes * (self.world_size - 1)
+        """Return this process's run of the sum of a vector over all processes.
+
+        gloo's own has two more vectors of that length in memory.
+        """
+        runs = whole.view(self.world_size, -1)
+        total = runs[self.rank].clone()
+        came = torch.empty_like(total)
+        for to, source in self._partners():
+            self._swap(runs[to], to, came, source)
+            total += came
+        return total
+
+    def _partners(self) -> Iterator[tuple[int, int]]:
+        """Yield whom to give something and from whom to take, until all had their turn."""
+        for step in range(1, self.world_size):
+            yield (self.rank + step) % self.world_size, (self.rank - step) % self.world_size
+
+    def _swap(self, given: torch.Tensor, to: int, came: torch.Tensor, source: int) -> None:
+        """Send a vector to one process while another's, equally long, comes in."""
+        self.traffic.allreduce_bytes += given.nbytes
+        pairs = zip(_flat_pieces(given), _flat_pieces(came), strict=True)
         with self.exchanging():
-            _new_name("reduce_scatter_single", "reduce_scatter_tensor")(run, whole)
-        return run
+            for own, other in pairs:
+                going = distributed.isend(own, to), distributed.irecv(other, source)
+                for work in going:
+                    if work is not None:
+                        work.wait()
 
     def gather_first(self, run: torch.Tensor) -> torch.Tensor | None:
         """Return the runs of all processes as a vector, in the first one; else None.
@@ -260,11 +282,6 @@ class ProcessGroup:
             ) from err
         finally:
             self.traffic.communication_s += time.perf_counter() - began
-
-
-def _new_name(name: str, before: str) -> Any:
-    """Return an exchange by its name of torch 2.13, which warns of the one before."""
-    return getattr(distributed, name, None) or getattr(distributed, before)
 
 
 def _pieces(array: npt.NDArray[Any]) -> list[torch.Tensor]:

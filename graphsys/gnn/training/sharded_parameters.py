@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.memory import return_large_blocks
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.process_group import ProcessGroup
@@ -57,7 +58,8 @@ class CutWeight:
         """Return the numbers of all runs in a row."""
         size = math.ceil(self.shape.numel() / self._group.world_size)
         more = size * self._group.world_size - self.shape.numel()
-        return nn.functional.pad(whole.reshape(-1), (0, more))
+        flat = whole.reshape(-1)
+        return nn.functional.pad(flat, (0, more)) if more else flat
 
     def trimmed(self, flat: torch.Tensor) -> torch.Tensor:
         """Return the tensor that all runs in a row are, a view."""
@@ -99,6 +101,7 @@ class ShardedParameters:
 
     def __init__(self, network: Network, group: ProcessGroup) -> None:
         self.group, self._network = group, network
+        return_large_blocks()  # what is dropped is not to stay in the heap
         self._parts: dict[object, list[CutWeight]] = {
             part: [] for part in (*network.parts(), REST)
         }
