@@ -283,7 +283,9 @@ class GnnConfig(OfPresets):
         False, "Draw neighbors with replacement.", group="Sampling"
     )
     weighted: bool = option(
-        False, "Draw neighbors in proportion to the edges' weights.", group="Sampling"
+        False, "Draw neighbors in proportion to the edges' weights; with labor means are "
+        "weighed too.",
+        group="Sampling",
     )
     sample_at: Literal["store", "owners"] = option(
         "store", "Who reads rows and features: whoever needs them, or, of nodes in another "

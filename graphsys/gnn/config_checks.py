@@ -250,6 +250,12 @@ def _check_sampler(config: Any) -> None:
         )
     if config.labor_iterations:
         _check_iterations(config)
+    if config.weighted and sampler.has_shares(config) and not spec.reads_shares(config):
+        raise ConfigError(
+            f"weighted: got true with sampler {config.sampler} and model {config.model}, "
+            "whose neighbors count alike; expected model gcn, hep, rgcn or sage with "
+            "aggregator mean, or sampler neighbor"
+        )
     is_other, is_by_layer = not sampler.is_usual, spec.messages == "layers"
     for name, is_set, reason in (
         (
@@ -354,6 +360,11 @@ def _check_owners(config: Any) -> None:
         ("batch_size", config.is_whole_graph, "at least 1 and a model that samples"),
         ("sampler", SAMPLERS.get(config.sampler).has_times, "neighbor or labor"),
         ("labor_iterations", config.labor_iterations != 0, "0"),
+        (
+            "weighted",
+            SAMPLERS.get(config.sampler).has_shares(config),
+            "false, or sampler neighbor",
+        ),
     ):
         if is_set:
             raise ConfigError(

@@ -68,6 +68,10 @@ class SideTaskSpec:
     make: Callable[[Any, Any, int], Any]
 
 
+def _no(_: Any) -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class SamplerSpec:
     """How the neighbors of a node are drawn.
@@ -81,6 +85,7 @@ class SamplerSpec:
         can_replace: Whether it can draw with replacement.
         can_weigh: Whether it can draw by weights of edges.
         can_iterate: Whether it can weigh neighbors, in ``labor_iterations`` rounds.
+        has_shares: From the config, whether entries have weights, for the mean of a row.
         can_be_recent: Whether it can take the latest neighbors.
         has_times: Whether it looks at the times of seeds.
         has_all_edges: Whether sums over its samples estimate those over all edges.
@@ -92,6 +97,7 @@ class SamplerSpec:
     can_replace: bool = False
     can_weigh: bool = False
     can_iterate: bool = False
+    has_shares: Callable[[Any], bool] = _no
     can_be_recent: bool = False
     has_times: bool = False
     has_all_edges: bool = True

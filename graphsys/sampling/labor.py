@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
@@ -13,6 +14,7 @@ from graphsys.kernels.cpu.sampling.labor import (
     forget_candidates,
     keep_shared_entries,
     pick_shared_entries,
+    read_edge_weights,
     weigh_shared_entries,
 )
 from graphsys.sampling.adjacency import PartitionedCsr
@@ -20,6 +22,9 @@ from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Draw, Frontier
 from graphsys.sampling.neighbors import ALL, NeighborSampler
 from graphsys.sampling.sample_builder import Growth
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 class LaborSampler(NeighborSampler):
@@ -34,6 +39,11 @@ class LaborSampler(NeighborSampler):
     1; the weighted mean over a row has the variance of LABOR-0's, and rows have more
     entries. They depend on the other nodes of the hop.
 
+    By weight a neighbor is likelier the larger its edge's share of the row's weights is,
+    and ``block.weight`` estimates the weighted mean, with the variance that a mean of as
+    many of d equal weights has. A row then has at most the fanout on average, and fewer
+    where few edges have most of the weight.
+
     Args:
         graph: An open graph of one relation, or the relations themselves.
         fanouts: Neighbors per hop on average, the hop next to the seeds first; -1 for all.
@@ -42,6 +52,8 @@ class LaborSampler(NeighborSampler):
             samples still smaller and their hops dependent.
         iterations: How often importances are updated; 0: LABOR-0, all are equal; -1: until
             the expected number of nodes hardly changes (LABOR-*).
+        is_weighted: Whether chances are in proportion to the edges' weights; edges of
+            weight 0 or less are never taken.
         seed: Of all draws.
 
     Raises:
@@ -60,6 +72,7 @@ class LaborSampler(NeighborSampler):
         frontier: Frontier = "all",
         is_layer_dependent: bool = False,
         iterations: int = 0,
+        is_weighted: bool = False,
         seed: int = 0,
     ) -> None:
         if iterations < ALL_ROUNDS:
@@ -67,17 +80,20 @@ class LaborSampler(NeighborSampler):
                 f"iterations: got {iterations}, expected an int >= 0, or -1 for as many as "
                 "change something"
             )
-        super().__init__(graph, fanouts, frontier=frontier, seed=seed)
+        super().__init__(
+            graph, fanouts, frontier=frontier, is_weighted=is_weighted, seed=seed
+        )
         self.is_layer_dependent = is_layer_dependent
         self.iterations = iterations
-        self.picks_by_node = not iterations
+        self._has_weights = bool(iterations) or is_weighted
+        self.picks_by_node = not self._has_weights
         self._draws_places = False
 
     def _pick(self, growth: Growth, rows: PartitionedCsr, at: Draw) -> int:
         (low, high), name, row = at.span, at.name, at.row
         buffers = growth.buffers
         fanout = self.fanouts[rows.name][at.hop]
-        if self.iterations:
+        if self._has_weights:
             return self._pick_weighed(growth, rows, at, fanout)
         nodes, indptr = self._count(growth, rows, fanout, at)
         begin, average = int(indptr[row]), int(indptr[row + high - low])
@@ -119,15 +135,18 @@ class LaborSampler(NeighborSampler):
         count, end = whole.num_sources, int(whole.indptr[row + high - low])
         importance = buffers.room("importance", count, np.float64)
         factors = buffers.room("factors", high - low, np.float64)
+        rounds = self.iterations if fanout != ALL else 0
+        edge_weights = self._edge_weights(buffers, rows, growth.nodes(rows.node_type), at)
         weigh_shared_entries(
             whole.indptr,
             row,
             high - low,
             whole.neighbors,
             whole.slots,
+            edge_weights,
             count,
             2**31 if fanout == ALL else fanout,  # more than any row has
-            self.iterations if fanout != ALL else 0,
+            rounds,
             importance,
             whole.weights,  # scratch from here on
             factors,
@@ -140,6 +159,8 @@ class LaborSampler(NeighborSampler):
             whole.slots,
             importance,
             factors,
+            edge_weights,
+            self.is_weighted and rounds == 0,
             whole.entries,
             whole.neighbors,
             buffers.room(("weight", name), end, np.float32),
@@ -147,8 +168,21 @@ class LaborSampler(NeighborSampler):
         forget_candidates(whole.slots, whole.sources, count)
         return kept
 
+    def _edge_weights(
+        self, buffers: Buffers, rows: PartitionedCsr, nodes: Ints, at: Draw
+    ) -> Floats:
+        """Return the weights of the entries of a hop's rows; none where all are alike."""
+        if not self.is_weighted:
+            return np.empty(0)
+        (low, high), row = at.span, at.row
+        indptr = buffers.room(("indptr", at.name), 0, np.int64)
+        num_entries = int(indptr[row + high - low] - indptr[row])
+        found = buffers.room("edge_weights", num_entries, np.float64)[:num_entries]
+        read_edge_weights(rows.offsets, rows.table, rows.wide, nodes, low, high, found)
+        return found
+
     def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:
         found = super()._extras(buffers, name, end)
-        if self.iterations:
+        if self._has_weights:
             found["weight"] = buffers.room(("weight", name), 0, np.float32)[:end]
         return found

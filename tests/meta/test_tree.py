@@ -120,7 +120,6 @@ ALONE = {
         "graphsys.cli.verify",
     },
     "one of a registry's entries, each in a file": {
-        "graphsys.gnn.data.samplers",
         "graphsys.gnn.models.layers.gin",
         "graphsys.gnn.models.layers.pinsage",
         "graphsys.partitioners.hash",

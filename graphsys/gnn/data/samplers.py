@@ -25,6 +25,7 @@ def _labor(rows: Sequence[PartitionedCsr], config: GnnConfig) -> LaborSampler:
         config.hop_fanouts,
         frontier=config.frontier,
         iterations=config.labor_iterations,
+        is_weighted=config.weighted,
         seed=config.seed,
     )
 
@@ -44,7 +45,13 @@ for _spec in (
     SamplerSpec(
         name="neighbor", make=_neighbor, is_usual=True, can_replace=True, can_weigh=True
     ),
-    SamplerSpec(name="labor", make=_labor, can_iterate=True),
+    SamplerSpec(
+        name="labor",
+        make=_labor,
+        can_weigh=True,
+        can_iterate=True,
+        has_shares=lambda config: config.weighted or config.labor_iterations != 0,
+    ),
     SamplerSpec(
         name="temporal",
         make=_temporal,

@@ -15,7 +15,7 @@ from graphsys.gnn.data.message_graph import walk_rows
 from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
 from graphsys.gnn.data.shuffled_edges import ShuffledEdges
 from graphsys.gnn.model_spec import spec_of
-from graphsys.gnn.part_specs import TASKS, TaskSpec
+from graphsys.gnn.part_specs import SAMPLERS, TASKS, TaskSpec
 from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.decoders import make_decoder
 from graphsys.gnn.tasks.link_ranking import (
@@ -221,7 +221,7 @@ class LinkPrediction:
             src,
             dst,
             is_symmetric=self._is_symmetric,
-            has_shares=self.config.labor_iterations != 0,
+            has_shares=SAMPLERS.get(self.config.sampler).has_shares(self.config),
         )
 
     def _rank_sampler(self) -> ImportanceSampler:

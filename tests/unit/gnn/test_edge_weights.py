@@ -108,6 +108,22 @@ def test_weights_reach_a_model_or_are_refused(
         settings_of(model, weighted=True, batch_size=0, fanouts=())
 
 
+@pytest.mark.parametrize("model", ["sage", "gcn"])
+@pytest.mark.parametrize("iterations", [0, 1])
+def test_weights_reach_nodes_that_share_their_neighbors(
+    model: str, iterations: int, stores: Stores, tmp_path: Path
+) -> None:
+    """Of pairs that are hidden from their own batch, too, and of whole rows."""
+    graphs = stores(a=3)
+    labor = {"sampler": "labor", "labor_iterations": iterations}
+    plain = losses(graphs, settings_of(model, **labor), tmp_path / "plain")
+    assert plain[0] == plain[1]
+    for fanouts in ((1, 1), (-1, -1)):
+        config = settings_of(model, **labor, weighted=True, fanouts=fanouts)
+        drawn = losses(graphs, config, tmp_path / f"drawn{fanouts[0]}")
+        assert drawn[0] != drawn[1]
+
+
 def usual(model: str) -> dict[str, Any]:
     """Return what else a model that draws no neighbors wants."""
     if spec_of(model).make_graph_model is not None:

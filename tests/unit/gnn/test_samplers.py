@@ -119,7 +119,18 @@ def test_nodes_without_times(tmp_path: Path) -> None:
     [
         ({"recent": True}, "recent: got true with sampler neighbor, expected sampler"),
         ({"sampler": "labor", "replace": True}, "replace: got True with sampler labor"),
-        ({"sampler": "labor", "weighted": True}, "weighted: got True with sampler labor"),
+        (
+            {"sampler": "labor", "weighted": True, "model": "gat"},
+            "weighted: got true with sampler labor and model gat, whose neighbors count",
+        ),
+        (
+            {"sampler": "labor", "weighted": True, "aggregator": "max"},
+            "expected model gcn, hep, rgcn or sage with aggregator mean, or sampler nei",
+        ),
+        (
+            {"sampler": "labor", "weighted": True, "sample_at": "owners"},
+            "weighted: got True with sample_at owners, which draws a row by its node alone",
+        ),
         ({"sampler": "labor", "recent": True}, "it knows no time"),
         ({"sampler": "labor", "model": "pinsage"}, "its neighborhoods are walked"),
         ({"sampler": "labor", "batch_size": 0}, "the whole graph is not sampled"),

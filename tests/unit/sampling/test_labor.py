@@ -246,3 +246,168 @@ def test_iterations_below_all_are_refused(store: Store) -> None:
         ConfigError, match="iterations: got -2, expected an int >= 0, or -1"
     ):
         LaborSampler(store(1), [2], iterations=-2)
+
+
+def weights_of(edges: Any, kind: str) -> Any:
+    """Return a weight for each edge: alike, a few heavy ones, or some of 0 and below."""
+    rng = np.random.default_rng(11)
+    if kind == "alike":
+        return np.full(len(edges), 0.25)
+    found = rng.uniform(0.5, 1.5, len(edges))
+    if kind == "heavy":
+        found[rng.random(len(edges)) < 0.1] *= 40
+    if kind == "none":
+        found[::3], found[1::9] = 0.0, -1.0
+    return found
+
+
+def weight_matrix(graph: Graph) -> Any:
+    """Return the weights of a graph's edges, of the sources of each node ``[N, N]``."""
+    offsets = graph.offsets("node")
+    found = np.zeros((NUM_NODES, NUM_NODES))
+    for i, j in np.ndindex(len(offsets) - 1, len(offsets) - 1):
+        bucket = graph.bucket("edge", i, j)
+        found[bucket.dst + offsets[j], bucket.src + offsets[i]] = bucket.weight
+    return found
+
+
+def weighted_chances(weights: Any, fanout: int, rounds: int) -> Any:
+    """Return the chance of each entry by the paper, as :func:`chances_of`.
+
+    Args:
+        weights: Of the neighbors of each row, 0 where there is none ``[N, N]``.
+        fanout: k.
+        rounds: How often pi changes.
+    """
+    has, importance = weights > 0, weights.copy()
+
+    def factor(row: int) -> float:
+        pi, own = importance[row][has[row]], weights[row][has[row]]
+        if not len(own):
+            return 0.0
+        k = min(fanout, len(own))
+        if k == len(own):
+            return float((1 / pi).max())
+        wanted = 1 / k - 1 / len(own)  # of features of variance 1
+
+        def excess(log: float) -> float:
+            chance = np.minimum(1, np.exp(log) * pi)
+            return float((own**2 * (1 / chance - 1)).sum() / own.sum() ** 2 - wanted)
+
+        return float(np.exp(optimize.brentq(excess, -40, 40, xtol=1e-13)))
+
+    factors = np.array([factor(row) for row in range(len(weights))])
+    for number in range(rounds):
+        terms = weights if number == 0 else has
+        highest = (terms * factors[:, None]).max(axis=0)
+        importance = has * (highest if number == 0 else importance.max(axis=0) * highest)
+        factors = np.array([factor(row) for row in range(len(weights))])
+    return np.where(has, np.minimum(1, factors[:, None] * importance), 0)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["heavy", "none"])
+def test_weighted_chances_and_means_are_those_of_the_paper(
+    store: Store, edges: Any, kind: str, rounds: int
+) -> None:
+    given = weights_of(edges, kind)
+    graph = store(3, weight=given)
+    weights = np.maximum(weight_matrix(graph), 0)
+    assert (weights > 0).sum() == (given > 0).sum()
+    chance = weighted_chances(weights, FANOUT, rounds)
+    sampler = LaborSampler(
+        graph, [FANOUT], iterations=rounds, is_weighted=True, frontier="new", seed=5
+    )
+    x = np.random.default_rng(0).normal(1, 1, NUM_NODES)
+    counts, sums = np.zeros(weights.shape), np.zeros((2, NUM_NODES))
+    for batch in range(DRAWS):
+        with sampler.sample(np.arange(NUM_NODES), batch=batch) as sample:
+            block, found = sample.blocks[0], dense(sample)
+            rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
+            sources = block.src_nodes[block.indices]
+            terms = weights[rows, sources] / chance[rows, sources]
+            totals = np.bincount(rows, terms, NUM_NODES)
+            assert block.weight is not None
+            np.testing.assert_allclose(block.weight, terms / totals[rows], rtol=1e-4)
+            counts += found
+            estimate = np.bincount(rows, terms * x[sources], NUM_NODES)
+            sums += estimate, estimate**2
+    is_drawn = (chance > 0) & (chance < 1)
+    assert (counts[chance == 1] == DRAWS).all()
+    assert not counts[chance == 0].any()
+    error = np.sqrt(DRAWS * chance[is_drawn] * (1 - chance[is_drawn]))
+    assert np.abs((counts[is_drawn] - DRAWS * chance[is_drawn]) / error).max() < 5
+    # sums by weight / chance have no bias
+    mean, wanted = sums[0] / DRAWS, weights @ x
+    deviation = np.sqrt(np.maximum(sums[1] / DRAWS - mean**2, 0) / DRAWS)
+    assert (np.abs(mean - wanted) <= 5 * deviation + 1e-9).all()
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_equal_weights_are_none(store: Store, edges: Any, rounds: int) -> None:
+    graphs = store(1), store(1, weight=weights_of(edges, "alike"))
+    found = []
+    for graph, is_weighted in zip(graphs, (False, True), strict=True):
+        sampler = LaborSampler(
+            graph, [FANOUT, -1, 0], iterations=rounds, is_weighted=is_weighted
+        )
+        with sampler.sample(np.arange(0, NUM_NODES, 7)) as sample:
+            found.append([b.indices.tolist() for b in sample.blocks])
+            means = [b.weight for b in sample.blocks]
+    assert found[0] == found[1]
+    for weight in means:
+        assert weight is not None
+
+
+def test_a_weighted_mean_varies_no_more_than_one_of_drawn_neighbors(
+    store: Store, edges: Any
+) -> None:
+    """Beside as many draws by weight with replacement, whose plain mean has no bias.
+
+    Squares of errors are of rows that have entries, over features of variance 1. There are
+    fewer nodes, too.
+    """
+    given, fanout = weights_of(edges, "some"), 4
+    graph = store(1, weight=given)
+    weights = weight_matrix(graph)
+    degrees = (weights > 0).sum(axis=1)
+    rows_drawn = degrees > fanout
+    x = np.random.default_rng(1).normal(0, 1, (NUM_NODES, 64))
+    wanted = weights @ x / np.maximum(weights.sum(axis=1), 1e-9)[:, None]
+    samplers: dict[str, Any] = {
+        "draws": NeighborSampler(graph, [fanout], is_weighted=True, is_replacing=True),
+        "apart": NeighborSampler(graph, [fanout], is_weighted=True),
+        "labor": LaborSampler(graph, [fanout], is_weighted=True),
+        "labor 1": LaborSampler(graph, [fanout], is_weighted=True, iterations=1),
+    }
+    errors, nodes, entries = {}, {}, {}
+    for name, sampler in samplers.items():
+        squares, there, taken, count = np.zeros(NUM_NODES), np.zeros(NUM_NODES), 0, 0
+        for batch in range(600):
+            with sampler.sample(np.arange(NUM_NODES), batch=batch) as sample:
+                block = sample.blocks[0]
+                lengths = np.diff(block.indptr)
+                rows = np.repeat(block.dst_nodes, lengths)
+                share = getattr(block, "weight", None)
+                if share is None:
+                    share = 1 / np.maximum(lengths, 1)[rows]
+                sources = block.src_nodes[block.indices]
+                mean = np.zeros_like(wanted)
+                np.add.at(mean, rows, share[:, None] * x[sources])
+                is_there = np.zeros(NUM_NODES, dtype=bool)
+                is_there[rows] = True
+                squares += np.where(is_there, ((mean - wanted) ** 2).mean(axis=1), 0)
+                there += is_there
+                taken += len(np.unique(sources))
+                count += len(sources)
+        errors[name] = (squares[rows_drawn] / there[rows_drawn]).sum()
+        nodes[name], entries[name] = taken / 600, count / 600
+    assert errors["labor"] < errors["draws"]
+    assert errors["labor 1"] < errors["draws"]
+    assert nodes["labor 1"] < nodes["labor"] < nodes["apart"]
+    assert entries["labor"] < entries["apart"]
+
+
+def test_weighted_samples_need_weights(store: Store) -> None:
+    with pytest.raises(ConfigError, match="have no weights, by which neighbors were to"):
+        LaborSampler(store(1), [2], is_weighted=True)

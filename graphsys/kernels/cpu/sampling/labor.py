@@ -13,18 +13,24 @@ the rows that name t, which makes ``sum_t min(1, pi_t max_s c_s)``, the nodes of
 smaller each time: the fixed point of the paper's equation 18. A row's mean is then weighed
 by 1 / chance (Hajek's estimator: the weights of a row sum to 1).
 
+Where entries have weights A_ts of their own, pi_ts is A_ts in LABOR-0, and LABOR-1 begins
+with the largest c_s A_ts of the rows that name t. The variance of the weighted mean is that
+of a plain one, ``sum_t A_ts^2 / min(1, c_s pi_t) = A_s^2 (1 / k - 1 / d) + sum_t A_ts^2``
+with A_s the sum of a row's weights and d its entries that have one. A row's mean is weighed
+by A_ts / chance.
+
 Balin and Catalyurek, "Layer-Neighbor Sampling -- Defusing Neighborhood Explosion in GNNs",
 NeurIPS 2023 (Poisson sampling).
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.rows.row_table import INDICES, element, find_row
-from graphsys.kernels.jit import lean_jit
+from graphsys.kernels.cpu.rows.row_table import INDICES, element, find_row, weight_of
+from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -95,42 +101,91 @@ def pick_shared_entries(
 
 
 @lean_jit
+def read_edge_weights(
+    offsets: Ints,
+    table: npt.NDArray[np.uint64],
+    wide: npt.NDArray[np.uint8],
+    nodes: Ints,
+    low: int,
+    high: int,
+    weights: Floats,
+) -> int:
+    """Read the weights of all entries of rows; those of 0 or less become 0.
+
+    Args:
+        offsets: First number of every partition, and the number of nodes ``[P + 1]``.
+        table: Addresses ``[P, 4]``.
+        wide: Dtypes ``[P, 4]``.
+        nodes: Nodes, of which ``low`` to ``high`` are the rows.
+        low: The first.
+        high: Behind the last.
+        weights: Receives them, row by row.
+
+    Returns:
+        Entries.
+    """
+    count = 0
+    for j in range(low, high):
+        part, begin, stop = find_row(offsets, table, wide, nodes[j])
+        for p in range(begin, stop):
+            weights[count] = max(weight_of(table, wide, part, p), 0.0)
+            count += 1
+    return count
+
+
+@lean_inline_jit
+def _weight_at(edge_weights: Any, k: Any) -> Any:
+    """Return the weight of a hop's entry: all are 1 where there are none."""
+    return edge_weights[k] if len(edge_weights) else 1.0
+
+
+@lean_jit
 def _factor_of(
     neighbors: Ints,
+    first: int,
     begin: int,
     end: int,
     slots: npt.NDArray[np.int32],
     importance: Floats,
+    edge_weights: Floats,
+    is_by_edge: bool,
     fanout: int,
 ) -> float:
     """Return c of a row: as few are certain as its variance allows.
 
-    Let m chances be 1 and A the sum of 1 / pi over the others; then c is A over what
-    d^2 / k leaves beside m. From the least c on, m grows until it is right.
+    Let the chances of some be 1, and R the sum of A^2 / pi over the others; then c is R
+    over what the variance leaves beside the sum of A^2 of those. From the least c on, they
+    become more until that is right.
     """
-    degree = end - begin
+    degree, total, squares, least = 0, 0.0, 0.0, np.inf
+    for p in range(begin, end):
+        weight = _weight_at(edge_weights, p - first)
+        if weight > 0.0:
+            pi = weight if is_by_edge else importance[slots[neighbors[p]] - 1]
+            degree, least = degree + 1, min(least, pi)
+            total, squares = total + weight, squares + weight * weight
     if degree == 0 or fanout == 0:
         return 0.0
     # All are taken: c is such that the least important one is certain.
     if degree <= fanout:
-        least = np.inf
-        for p in range(begin, end):
-            least = min(least, importance[slots[neighbors[p]] - 1])
         return 1.0 / least
-    target = np.float64(degree) * np.float64(degree) / np.float64(fanout)
+    target = total * total * (1.0 / fanout - 1.0 / degree) + squares
     # From below each round can only find more that are certain, so it ends within d rounds.
     factor, certain = 0.0, -1
     while True:
-        rest, count = 0.0, 0
+        rest, taken, count = 0.0, 0.0, 0
         for p in range(begin, end):
-            pi = importance[slots[neighbors[p]] - 1]
+            weight = _weight_at(edge_weights, p - first)
+            if not weight > 0.0:
+                continue
+            pi = weight if is_by_edge else importance[slots[neighbors[p]] - 1]
             if factor * pi >= 1.0:
-                count += 1
+                taken, count = taken + weight * weight, count + 1
             else:
-                rest += 1.0 / pi
+                rest += weight * weight / pi
         if count <= certain:
             return factor
-        factor, certain = rest / (target - count), count
+        factor, certain = rest / (target - taken), count
 
 
 @lean_jit
@@ -140,6 +195,7 @@ def weigh_shared_entries(
     num_rows: int,
     neighbors: Ints,
     slots: npt.NDArray[np.int32],
+    edge_weights: Floats,
     count: int,
     fanout: int,
     rounds: int,
@@ -155,22 +211,34 @@ def weigh_shared_entries(
         num_rows: Rows.
         neighbors: Numbers of nodes, row by row.
         slots: Place of each candidate plus one, by its number.
+        edge_weights: Of the rows' entries, 0 and more ``[E]``; none: all are 1.
         count: Candidates.
         fanout: Entries whose variance a row has; at least 0.
         rounds: How often importances change; ``ALL_ROUNDS``: until the number of nodes
             hardly does.
-        importance: Receives pi ``[count]``.
+        importance: Receives pi ``[count]``; with weights and no rounds it is the weight.
         highest: Scratch ``[count]``.
         factors: Receives c ``[num_rows]``.
 
     Returns:
         Rounds.
     """
+    first, is_by_edge = indptr[row], len(edge_weights) > 0
     for t in range(count):
         importance[t] = 1.0
     for k in range(num_rows):
         begin, end = indptr[row + k], indptr[row + k + 1]
-        factors[k] = _factor_of(neighbors, begin, end, slots, importance, fanout)
+        factors[k] = _factor_of(
+            neighbors,
+            first,
+            begin,
+            end,
+            slots,
+            importance,
+            edge_weights,
+            is_by_edge,
+            fanout,
+        )
     before, done = np.inf, 0
     while done != rounds and fanout > 0:
         for t in range(count):
@@ -178,14 +246,28 @@ def weigh_shared_entries(
         for k in range(num_rows):
             for p in range(indptr[row + k], indptr[row + k + 1]):
                 t = slots[neighbors[p]] - 1
-                highest[t] = max(highest[t], factors[k])
+                weight = _weight_at(edge_weights, p - first)
+                if weight > 0.0:
+                    share = weight if is_by_edge else 1.0
+                    highest[t] = max(highest[t], factors[k] * share)
         expected = 0.0
         for t in range(count):
             importance[t] *= highest[t]
             expected += min(1.0, importance[t])
+        is_by_edge = False  # from here on what all rows see is important
         for k in range(num_rows):
             begin, end = indptr[row + k], indptr[row + k + 1]
-            factors[k] = _factor_of(neighbors, begin, end, slots, importance, fanout)
+            factors[k] = _factor_of(
+                neighbors,
+                first,
+                begin,
+                end,
+                slots,
+                importance,
+                edge_weights,
+                is_by_edge,
+                fanout,
+            )
         done += 1
         # Each round costs a pass over all entries; the last ones win next to nothing.
         if expected >= _SETTLED * before:
@@ -203,6 +285,8 @@ def keep_shared_entries(
     slots: npt.NDArray[np.int32],
     importance: Floats,
     factors: Floats,
+    edge_weights: Floats,
+    is_by_edge: bool,
     entries: Ints,
     neighbors: Ints,
     weights: npt.NDArray[np.float32],
@@ -217,6 +301,8 @@ def keep_shared_entries(
         slots: Place of each candidate plus one, by its number.
         importance: Of each candidate.
         factors: Of each row.
+        edge_weights: Of the rows' entries, 0 and more ``[E]``; none: all are 1.
+        is_by_edge: Whether an entry's importance is its weight.
         entries: Positions in the sequence of index files.
         neighbors: Numbers of nodes.
         weights: Receives weights of the entries that stay, whose sum is 1 in each row.
@@ -224,7 +310,7 @@ def keep_shared_entries(
     Returns:
         The end of the last row.
     """
-    begin = indptr[row]
+    begin = zero = indptr[row]
     end = begin
     for k in range(num_rows):
         # Kept entries move to the front of the same arrays: the end never passes what is
@@ -233,14 +319,18 @@ def keep_shared_entries(
         total = 0.0
         for place in range(begin, last):
             neighbor = neighbors[place]
-            chance = min(1.0, factors[k] * importance[slots[neighbor] - 1])
+            weight = _weight_at(edge_weights, place - zero)
+            pi = weight if is_by_edge else importance[slots[neighbor] - 1]
+            chance = min(1.0, factors[k] * pi)
+            if not weight > 0.0:
+                continue
             word = mix64(key ^ np.uint64(neighbor))
             if np.float64(word >> np.uint64(11)) * 2.0**-53 >= chance:
                 continue
             entries[end] = entries[place]
             neighbors[end] = neighbor
-            weights[end] = 1.0 / chance
-            total += 1.0 / chance
+            weights[end] = weight / chance
+            total += weight / chance
             end += 1
         for place in range(first, end):
             weights[place] /= total
