@@ -97,6 +97,7 @@ def append(
     is_directed = not manifest.edge_types or any(
         edge.directed for edge in manifest.edge_types.values()
     )
+    known = _known_kinds(manifest)
     how: dict[str, Any] = {
         "ids": ids,
         "separator": separator,
@@ -112,6 +113,7 @@ def append(
                 columns=names,
                 skip=skip,
                 guards_names=guards_names,
+                known=known,
                 **how,
             )
         return from_object(given, columns=names, **{k: how[k] for k in _OBJECT})
@@ -119,7 +121,8 @@ def append(
     parts = [] if data is None else [opened(data, columns)]
     if nodes or edges:
         named = columns if data is None else None
-        options = replace(read_options(columns=named, **how), guards_names=guards_names)
+        options = read_options(columns=named, **how)
+        options = replace(options, guards_names=guards_names, known=known)
         parts.append(open_given(nodes or {}, edges or {}, options, needs_edges=False))
     deletes = [] if delete is None else [opened(delete, delete_columns)]
     if not parts and not deletes:
@@ -133,3 +136,24 @@ def append(
 
 
 _OBJECT = ("ids", "undirected", "num_threads")
+
+
+def _known_kinds(manifest: Manifest) -> dict[str, dict[str, str]]:
+    """Return the kinds of a graph's columns as readers have them, by type.
+
+    A few lines of text say little: of ``007`` alone, or of an empty cell, not what it is in
+    a column of names, or of numbers.
+    """
+    columns = {name: it.columns for name, it in manifest.node_types.items()}
+    columns |= {",".join(it.edge_type): it.columns for it in manifest.edge_types.values()}
+    if len(manifest.edge_types) == 1:
+        columns[""] = next(iter(manifest.edge_types.values())).columns
+    return {
+        kind: {
+            name: "float" if type_ in ("double", "float") else "string"
+            for name, type_ in found.items()
+            if name not in ("weight", "time", "relation")
+            and (type_ in ("double", "float") or "string" in type_)
+        }
+        for kind, found in columns.items()
+    }

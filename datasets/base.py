@@ -40,6 +40,8 @@ class ReadOptions:
         num_threads: Threads that read ahead; None for one per core.
         guards_names: Ids are strings because those of the graph are: what is no id is
             looked for as if nobody had said so.
+        known: Of the graph that data are for, by type of nodes or edges: kinds of columns,
+            "string" or "float", which are not to be guessed. "" is the only type of edges.
     """
 
     ids: IdKind = "auto"
@@ -51,6 +53,7 @@ class ReadOptions:
     edge_type: EdgeType | None = None
     num_threads: int | None = None
     guards_names: bool = False
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def are_names_said(self) -> bool:

@@ -3,10 +3,11 @@
 import importlib
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Final
 
 from graphsys.core.errors import InputError, cut_list
@@ -81,6 +82,7 @@ def open_source(
     num_threads: int | None = None,
     time_unit: str | None = None,
     guards_names: bool = False,
+    known: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> Source:
     """Open files as one source; the first lines are looked at, the rest is read later.
 
@@ -97,6 +99,7 @@ def open_source(
         edge_type: Type of the edges, where not the format's own.
         num_threads: Threads that read ahead; None for one per core.
         time_unit: Unit of times of edges that are integers: "s", "ms", "us", "ns" or "d".
+        known: As in :class:`graphsys.datasets.base.ReadOptions`.
         guards_names: Ids are strings because those of the graph are, not since the user
             says so: headers, comments and the like are still no ids.
 
@@ -114,7 +117,7 @@ def open_source(
         edge_type=edge_type,
         num_threads=num_threads,
     )
-    options = replace(options, guards_names=guards_names)
+    options = replace(options, guards_names=guards_names, known=known)
     _load_readers()
     one = isinstance(paths, (str, os.PathLike))
     given = [Path(paths)] if one else [Path(path) for path in paths]  # type: ignore[arg-type, union-attr] # a sequence where not one

@@ -316,9 +316,14 @@ def guess_columns(
     ends = [fields["src"], fields["dst"]]
     places = [list(names).index("src"), list(names).index("dst")]
     id_kind = _id_kind(where, ends, lines, places, options)
+    known = options.known.get("", {})
     return tuple(
         TextColumn(
-            name, id_kind if name in ("src", "dst") else guess_kind(name, place, lines)
+            name,
+            id_kind
+            if name in ("src", "dst")
+            else guess_kind(name, place, lines, known.get(name, "")),
+            is_told=name in known or has_values(place, lines),
         )
         for place, name in enumerate(names)
     )
@@ -362,8 +367,8 @@ def _refuse_headers(where: str, lines: Sequence[DataLine], places: Sequence[int]
     refuse_header(where, lines, places, f"--skip {lines[0].number}, --format csv")
 
 
-def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
-    """Return the kind of a column that holds no ids."""
+def guess_kind(name: str, place: int, lines: Sequence[DataLine], known: str = "") -> int:
+    """Return the kind of a column without ids; ``known`` is what a graph has it as."""
     if name in ("_", ""):
         return SKIP
     if name == "weight":
@@ -374,11 +379,20 @@ def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
         )
     if name == "relation":
         return WORD
+    if known:
+        return LABEL if known == "string" else MAYBE
     fields = [line.fields[place] for line in lines if place < len(line.fields)]
     if all(is_integer(field) for field in fields):
         return INTEGER
     given = [field for field in fields if not is_missing(field)]
     return MAYBE if given and all(is_number(field) for field in given) else LABEL
+
+
+def has_values(place: int, lines: Sequence[DataLine]) -> bool:
+    """Tell whether a column has a value in some line."""
+    return any(
+        not is_missing(line.fields[place]) for line in lines if place < len(line.fields)
+    )
 
 
 def _time_kind(fields: Sequence[bytes]) -> int:

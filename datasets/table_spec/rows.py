@@ -21,7 +21,7 @@ from graphsys.datasets.columns import (
     id_column,
 )
 from graphsys.datasets.files import InputFile, file_in, text_file
-from graphsys.datasets.readers.edgelist import guess_kind
+from graphsys.datasets.readers.edgelist import guess_kind, has_values
 from graphsys.datasets.readers.tables import CHUNK_ROWS, Batches, table_batches
 from graphsys.datasets.roles import warn_of_left_out
 from graphsys.datasets.table_spec.spec import TableCard
@@ -307,7 +307,9 @@ class Table:
             else:
                 kind = guess_kind(name, place, lines)
             title = titles[place] if place < len(titles) else name
-            columns.append(TextColumn("_" if kind == SKIP else name, kind, title))
+            is_told = name in self.card.types or has_values(place, lines)
+            name = "_" if kind == SKIP else name
+            columns.append(TextColumn(name, kind, title, is_told))
         return tuple(columns)
 
     def _kept(self, columns: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from graphsys.datasets.table_spec.edges import list_chunks, matrix_chunks
 from graphsys.datasets.table_spec.joins import Joined, refuse_same_columns
 from graphsys.datasets.table_spec.rows import Table
 from graphsys.datasets.table_spec.spec import EdgeCard, NodeCard, TableCard, TablesCard
+from graphsys.datasets.text.layout import read_alike
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18
@@ -53,12 +54,17 @@ class DescribedSource(Source):
         self._card = card
         self._folder = folder
         self._num_threads = num_threads
+        self._text_tables: dict[tuple[str, ...], list[Table]] = {}
         of_edges: list[Part] = []
         sizes = []
         for edges in card.edges:
             chunks, num_bytes = self._open_edges(edges)
             of_edges.append(chunks)
             sizes.append(num_bytes)
+        for alike in self._text_tables.values():
+            layouts = read_alike([each.layout for each in alike])
+            for each, layout in zip(alike, layouts, strict=True):
+                each.layout = layout
         self._nodes: list[tuple[NodeCard, Table | None]] = []
         for nodes in card.nodes:
             table = self._table(nodes, ("id",)) if nodes.file else None
@@ -135,6 +141,8 @@ class DescribedSource(Source):
             read = list_chunks if card.layout == "lists" else matrix_chunks
             return (lambda: read(file, card, self._num_threads)), file.num_bytes
         table = self._table(card, ("src", "dst"))
+        if hasattr(table, "layout"):
+            self._text_tables.setdefault(tuple(card.type), []).append(table)
         self.has_millionths |= table.has_millionths
         counted = {it.type: it for it in self._card.nodes if it.count >= 0}
         ends = [counted.get(card.type[0]), counted.get(card.type[2])]

@@ -154,14 +154,15 @@ class _Looks:
                 names[role] = found
         if self._is_new:
             self._warn_of_unread(node_type, where, card, header, set(names.values()))
-        return card | {"type": node_type, "names": names, "header": True}
+        types = self._options.known.get(node_type, {})
+        return card | {"type": node_type, "names": names, "header": True, "types": types}
 
     def edges(self, kind: EdgeType, table: Any) -> dict[str, Any]:
         """Describe a table of edges."""
         if self._has_lists:
             return self._lists(kind, table)
         card, header, where = self._look(f"edges {','.join(kind)}", table)
-        card |= {"type": list(kind)}
+        card |= {"type": list(kind), "types": self._options.known.get(",".join(kind), {})}
         if not self.tables.get(card["file"]) and all(map(_is_id, header[:2])):
             if len(header) > len(_POSITIONS):
                 raise InputError(

@@ -1,7 +1,8 @@
 """What lines of a text file look like, and what is wrong with one that does not."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from graphsys.core.types import MAX_USER_ID
@@ -45,11 +46,13 @@ class TextColumn:
         kind: ID, INTEGER, NUMBER, WORD, SKIP; MAYBE and LABEL are a NUMBER and a WORD that
             may be missing; MARK is the letter a, and not stored.
         title: What the file calls it, for messages; empty where it is the name.
+        is_told: Whether the first lines have a value of it.
     """
 
     name: str
     kind: int
     title: str = ""
+    is_told: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +231,43 @@ def _explain_field(field: bytes, column: TextColumn, separator: int) -> str | No
         if is_date(field):
             expected += " (one of the first lines has a time that is missing or no date)"
     return f"found {text} as {called}, expected {expected}"
+
+
+_MISSING: Final = -1
+
+
+def read_alike(layouts: Sequence[LineFormat]) -> list[LineFormat]:
+    """Give further columns of files one kind, which holds what each file has.
+
+    Each file is guessed by its own first lines: of texts in one file, another may have
+    some that look like numbers.
+
+    Args:
+        layouts: Of the files of one type, in order.
+    """
+    found: dict[str, set[int]] = {}
+    for column in (it for layout in layouts for it in layout.columns):
+        if column.kind in (INTEGER, MAYBE, LABEL) and column.name not in ("weight", "time"):
+            kind = column.kind if column.is_told else _MISSING
+            found.setdefault(column.name, set()).add(kind)
+    chosen = {}
+    for name, kinds in found.items():
+        if LABEL in kinds or kinds == {_MISSING}:
+            chosen[name] = LABEL
+        else:  # numbers of which some are missing are no integers
+            chosen[name] = INTEGER if kinds == {INTEGER} else MAYBE
+    return [
+        replace(
+            layout,
+            columns=tuple(
+                replace(it, kind=chosen.get(it.name, it.kind))
+                if it.kind in (INTEGER, MAYBE, LABEL)
+                else it
+                for it in layout.columns
+            ),
+        )
+        for layout in layouts
+    ]
 
 
 def decimal_remedy(field: bytes, separator: int) -> str:

@@ -29,6 +29,7 @@ from graphsys.datasets.text.layout import (
     NUMBER,
     LineFormat,
     TextColumn,
+    read_alike,
 )
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.text.odd_names import OddNames
@@ -237,7 +238,11 @@ class TextSource(Source):
         num_threads: int | None = None,
         ranges: TwoRanges | None = None,
     ) -> None:
-        self.parts = list(parts)
+        layouts = read_alike([part.layout for part in parts])
+        self.parts = [
+            replace(part, layout=layout)
+            for part, layout in zip(parts, layouts, strict=True)
+        ]
         _refuse_mixed_ids(self.parts)
         for part in self.parts[:1]:
             self.has_millionths = warn_of_text_times(part.file.name, part.layout)

@@ -96,8 +96,9 @@ def as_stored(column: pa.Array, kind: pa.DataType, what: str) -> pa.Array:
     try:
         return column if column.type == kind else column.cast(kind)
     except pa.ArrowException as err:
+        found = "text" if pa.types.is_dictionary(column.type) else column.type
         raise InputError(
-            f"{what} is {column.type}, in the graph {kind} "
+            f"{what} is {found}, in the graph {kind} "
             f"({' '.join(str(err).split())}); {_REMEDY}"
         ) from err
 
