@@ -300,6 +300,7 @@ class _Looks:
         if (batches := self._batches(card["file"])) is not None:
             kinds = [batches.schema.field(name).type for name in others]
             numeric = [n for n, it in zip(others, kinds, strict=True) if _is_numeric(it)]
+            whole = numeric
         else:
             lines = first_lines(
                 input_file(card["file"]),
@@ -310,13 +311,16 @@ class _Looks:
                 has_texts=True,
             )[1:]
             numeric = [n for n in others if _is_numbers(lines, list(header).index(n))]
+            whole = [n for n in numeric if _lacks_none(list(header).index(n), lines)]
         has_x = "x" in header and "x" not in taken and self._is_vector(card, "x")
         if numeric:
-            features = [*["x"] * has_x, *numeric[:2]]  # x that is there stays part of x
+            chosen = whole or numeric
+            features = [*["x"] * has_x, *chosen[:2]]  # x that is there stays part of x
+            filled = "" if whole else "fill in what they lack and "
             note(
                 f"{where}: no model reads the columns {cut_list(numeric, 8)} of nodes "
-                f"{node_type!r}; to make them features, say --columns "
-                f"{node_type}.x={'+'.join(features)}{'+...' * (len(numeric) > 2)}"
+                f"{node_type!r}; to make them features, {filled}say --columns "
+                f"{node_type}.x={'+'.join(features)}{'+...' * (len(chosen) > 2)}"
             )
 
 
@@ -348,6 +352,11 @@ def _is_numeric(kind: pa.DataType) -> bool:
     inner = kind.value_type if is_list else kind
     plain = pt.is_floating(inner) or pt.is_integer(inner) or pt.is_boolean(inner)
     return bool(plain and not (is_list and pt.is_floating(inner)))
+
+
+def _lacks_none(place: int, lines: Sequence[Any]) -> bool:
+    """Tell whether a column of numbers has one in every line, as features have."""
+    return all(is_number(line.fields[place]) for line in lines)
 
 
 def _is_numbers(lines: Sequence[Any], place: int) -> bool:

@@ -54,6 +54,15 @@ class TextColumn:
     title: str = ""
     is_told: bool = True
 
+    @property
+    def is_further(self) -> bool:
+        """Whether its type is guessed from the first lines, and it could be any."""
+        return self.name not in ("src", "dst", "id", "weight", "time", "relation")
+
+
+THROUGHOUT: Final = " throughout"
+FILL_IN: Final = "fill it in, or leave the column out of the features, which lack no number"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFormat:
@@ -212,7 +221,12 @@ def _explain_field(field: bytes, column: TextColumn, separator: int) -> str | No
     if not field:
         if column.kind in (MAYBE, LABEL):
             return None
-        return f"column {called} is empty, expected {_EXPECTED.get(column.kind, 'a name')}"
+        expected = _EXPECTED.get(column.kind, "a name")
+        if column.name.endswith("]"):
+            expected += f"; {FILL_IN}"
+        elif column.is_further:
+            expected += THROUGHOUT
+        return f"column {called} is empty, expected {expected}"
     if column.kind in (WORD, LABEL):
         return None
     if column.kind == MARK:
@@ -222,10 +236,13 @@ def _explain_field(field: bytes, column: TextColumn, separator: int) -> str | No
         if is_number(field) or (column.kind == MAYBE and is_missing(field)):
             return None
         remedy = decimal_remedy(field, separator)
+        remedy = remedy or (THROUGHOUT if column.is_further else "")
         return f"found {text} as {called}, expected a number{remedy}"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     expected = _EXPECTED[column.kind]
+    if column.kind == INTEGER and column.is_further:
+        expected += THROUGHOUT
     if column.kind == INTEGER and column.name == "time":
         expected += ", or dates throughout (ISO, such as 2024-05-01)"
         if is_date(field):

@@ -25,8 +25,10 @@ from graphsys.datasets.text.id_guards import (
     warn_of_comments,
 )
 from graphsys.datasets.text.layout import (
+    FILL_IN,
     ID,
     NUMBER,
+    THROUGHOUT,
     LineFormat,
     TextColumn,
     read_alike,
@@ -408,8 +410,13 @@ def warn_of_text_times(name: str, layout: LineFormat) -> bool:
 
 def _mended(error: BadLineError, layout: LineFormat) -> str:
     """Return what is wrong with a line, and what to do about it."""
-    if any(remedy in error.what for remedy in ("--ids", "iconv", "sed ")):
+    if any(remedy in error.what for remedy in ("--ids", "iconv", "sed ", FILL_IN)):
         return error.what
+    if error.what.endswith(THROUGHOUT):
+        return (
+            f"{error.what}; correct or remove the line, or write the table as Parquet, "
+            "where a column's type is said"
+        )
     if layout.keeps_zeros and "expected an integer id" in error.what:
         return f"{error.what}{_hint(layout)}, or pass --ids string if ids are names"
     if "\\r" in error.what:

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 import graphsys as gs
 from graphsys.core.errors import InputError
@@ -100,3 +102,38 @@ def test_several_files_are_read_alike(
     found = [None if it != it else it for it in table["note"].tolist()]
     assert found == wanted
     assert list(map(type, found)) == list(map(type, wanted))
+
+
+def test_a_text_below_numbers_is_refused_with_what_takes_it(tmp_path: Path) -> None:
+    rows = [f"a,b{k},{k}" for k in range(200)] + ["a,c,late"]
+    path = tmp_path / "g.csv"
+    path.write_text("\n".join(["src,dst,note", *rows, ""]))
+    with pytest.raises(InputError) as refused:
+        gs.ingest(path, tmp_path / "g")
+    assert str(refused.value).endswith(
+        "g.csv:202: found 'late' as note, expected an integer of 64 bits throughout; "
+        "correct or remove the line, or write the table as Parquet, where a column's type "
+        "is said"
+    )
+    texts = csv.ConvertOptions(column_types={"note": pa.string()})
+    parquet.write_table(csv.read_csv(path, convert_options=texts), tmp_path / "g.parquet")
+    with gs.ingest(tmp_path / "g.parquet", tmp_path / "g").graph as graph:
+        assert graph.to_pandas()["note"].tolist()[-1] == "late"
+
+
+def test_features_that_lack_a_number_are_not_advised(tmp_path: Path) -> None:
+    path, edges = tmp_path / "n.csv", tmp_path / "e.csv"
+    path.write_text("id,age,height\na,1,2\nb,,3\n")
+    edges.write_text("src,dst\na,b\n")
+    given = {"nodes": {"user": path}, "edges": {"user,to,user": edges}}
+    with pytest.warns(UserWarning, match=r"columns age, height of .* user\.x=height$"):
+        gs.ingest(out=tmp_path / "g", **given)  # type: ignore[arg-type]
+    path.write_text("id,age\na,1\nb,\n")
+    with pytest.warns(UserWarning, match=r"fill in what they lack and say .* user\.x=age$"):
+        gs.ingest(out=tmp_path / "f", **given)  # type: ignore[arg-type]
+    path.write_text("id,age,height\na,1,2\nb,,3\n")
+    named = {"user.x": "age+height"}
+    with pytest.raises(
+        InputError, match=r"n\.csv:3: column age is empty.*; fill it in, or"
+    ):
+        gs.ingest(out=tmp_path / "h", columns=named, **given)  # type: ignore[arg-type]
