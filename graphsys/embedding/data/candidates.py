@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.embedding.data.held_out import name_key, node_keys
 from graphsys.embedding.data.relation_stats import training_degrees
 from graphsys.embedding.model import RelationSet
-from graphsys.kernels.cpu.embedding.draws import node_draws
+from graphsys.kernels.cpu.sampling.keyed_draws import node_draws
 from graphsys.storage.reader import GraphReader
 
 Ints = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ from graphsys.embedding.data.edge_stream import Triples, stream_edges
 from graphsys.embedding.data.held_out_split import HELD_OUT
 from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu import hashing
-from graphsys.kernels.cpu.embedding.draws import edge_keys
+from graphsys.kernels.cpu.sampling.keyed_draws import edge_keys
 from graphsys.storage.ids.string_ids import string_buffers
 from graphsys.storage.reader import GraphReader
 

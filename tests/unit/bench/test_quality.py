@@ -95,12 +95,12 @@ def test_a_table_has_a_line_per_metric(bench: Any) -> None:
             | {"seeds": [1, 2, 3], "spread": {"mrr": 0.0125}},
         ]
     ).splitlines()
-    head = "1 | 8 | 3 | 2"
+    cells = "1 | 8 | 3 | 2"
     assert lines[2].startswith(
-        f"| `codex-s-complex` | {head} | 3 | MRR | 0.625 | 0.500 (0.013) | 0.250 | 0.750 |"
+        f"| `codex-s-complex` | {cells} | 3 | MRR | 0.625 | 0.500 (0.013) | 0.250 | 0.750 |"
     )
     assert lines[3].startswith(
-        f"| `umls-complex` | {head} | 1 | MRR | 0.625 | 0.500 | 0.250 | 0.750 |"
+        f"| `umls-complex` | {cells} | 1 | MRR | 0.625 | 0.500 | 0.250 | 0.750 |"
     )
     assert "| f1_micro@50% | 0.200 | 0.400 |  |  | 0.410 |" in lines[4]
     assert "| f1_macro@50% | 0.200 | 0.300 |  |  | 0.273 |" in lines[5]
