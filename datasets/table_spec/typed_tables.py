@@ -215,6 +215,7 @@ class _Looks:
         self.names.append(file.name)
         card["file"] = file.address
         if (read := self._batches(card["file"])) is not None:
+            _refuse_twice(file.name, read.schema.names)
             return card, list(read.schema.names), file.name
         refuse_other(file.path)
         mark = separator_of(file, self._options)
@@ -231,6 +232,8 @@ class _Looks:
         ) is not None:
             raise err
         header = [field.decode("utf-8", "replace") for field in lines[0].fields]
+        if not all(map(_is_id, header[:2])):  # numbers are a first row without a header
+            _refuse_twice(f"{file.name}:{lines[0].number}", header)
         is_blank = mark in (BLANKS, ord(" "))
         card |= {"separator": " " if is_blank else chr(mark), "quotes": not is_blank}
         return card, header, f"{file.name}:{lines[0].number}"
@@ -335,6 +338,20 @@ def _parts(table: Any) -> list[tuple[Any, str]]:
         (file.uri or file.path, split)
         for file, split in by_split([input_file(it) for it in table])
     ]
+
+
+def _refuse_twice(where: str, header: Sequence[str]) -> None:
+    """Refuse a table that has two columns of one name.
+
+    Raises:
+        InputError: it has.
+    """
+    twice = [name for name in header if name and header.count(name) > 1]
+    if twice:
+        raise InputError(
+            f"{where}: column {twice[0]!r} occurs twice, expected different names; rename "
+            "one"
+        )
 
 
 def _first(header: Sequence[str], names: Sequence[str]) -> str | None:

@@ -460,3 +460,12 @@ def test_features_that_are_there_stay_where_more_are_advised(tmp_path: Path) -> 
         gs.ingest(
             out=tmp_path / "i", nodes={"user": table}, edges=edges, columns="user.x=age"
         )
+
+
+@pytest.mark.parametrize("is_nodes", [True, False])
+def test_a_table_with_a_column_twice_is_refused(tmp_path: Path, is_nodes: bool) -> None:
+    nodes, edges = tmp_path / "n.csv", tmp_path / "e.csv"
+    nodes.write_text("id,label,label\na,0,1\n" if is_nodes else "id\na\n")
+    edges.write_text("src,dst\na,a\n" if is_nodes else "src,dst,label,label\na,a,0,1\n")
+    with pytest.raises(InputError, match=r"[ne]\.csv:1: column 'label' occurs twice, exp"):
+        gs.ingest(out=tmp_path / "g", nodes={"user": nodes}, edges={"user,to,user": edges})
