@@ -39,9 +39,6 @@ _GAPS = {
     "wn18rr-transe": _SEARCH
     + "Ours has 15, 500 sampled negatives. Six other settings have "
     ".173 to .198 on valid",
-    "wn18rr-rotate": "theirs has dimension 500 and some 500 epochs. Ours has 60, "
-    "dimension 200, by l2, not by sums of moduli. On valid 15 epochs have .426, dimension "
-    "1000 .449",
     "wn18rr-rescal": _SEARCH + "Ours has 30, dimension 100, 1000 sampled negatives. On "
     "valid DURA has .470, N3 .411",
     "codex-s-complex": "theirs is the best of a search over sizes, losses and dropout",
