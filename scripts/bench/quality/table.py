@@ -64,7 +64,6 @@ def _cells(row: Mapping[str, Any]) -> Iterable[list[str]]:
     test, cell = row["test"], CELLS[row["preset"]]
     names = [name for name in test if name.startswith("f1_")]
     names = names or [name for name in ("mrr", "auc_pr", "roc_auc") if name in test]
-    valid = [value for name, value in test.items() if name.startswith("valid_")]
     head = [
         f"`{row['preset']}`",
         *(str(row[key]) for key in ("partitions", "dim", "epochs")),
@@ -73,7 +72,11 @@ def _cells(row: Mapping[str, Any]) -> Iterable[list[str]]:
     head += [_number(row.get("train_cpu_seconds"), 0), str(seeds)]
     for name in names:
         values = [test[name], *(test.get(rank) for rank in _RANKS)]
-        values = [valid[0] if valid else None, *values, cell.published.get(name)]
+        values = [
+            test.get(f"valid_{name.split('@')[0]}"),
+            *values,
+            cell.published.get(name),
+        ]
         shown = [_number(value) for value in values]
         if seeds > 1:
             shown[1] += f" ({_number(row['spread'][name])})"

@@ -86,7 +86,8 @@ def test_a_table_has_a_line_per_metric(bench: Any) -> None:
     table = bench("bench.quality.table")
     head = {"partitions": 1, "dim": 8, "epochs": 3, "train_cpu_seconds": 1.6}
     ranks = {"mrr": 0.5, "hits@1": 0.25, "hits@10": 0.75, "valid_mrr": 0.625}
-    shares = {"f1_micro@50%": 0.4, "f1_macro@50%": 0.3, "valid_f1_micro": 0.2}
+    shares = {"f1_micro@50%": 0.4, "f1_macro@50%": 0.3}
+    shares |= {"valid_f1_micro": 0.2, "valid_f1_macro": 0.1}
     lines = table.markdown(
         [
             {"preset": "blogcatalog-dot", **head, "test": shares},
@@ -103,4 +104,4 @@ def test_a_table_has_a_line_per_metric(bench: Any) -> None:
         f"| `umls-complex` | {cells} | 1 | MRR | 0.625 | 0.500 | 0.250 | 0.750 |"
     )
     assert "| f1_micro@50% | 0.200 | 0.400 |  |  | 0.410 |" in lines[4]
-    assert "| f1_macro@50% | 0.200 | 0.300 |  |  | 0.273 |" in lines[5]
+    assert "| f1_macro@50% | 0.100 | 0.300 |  |  | 0.273 |" in lines[5]
