@@ -225,7 +225,6 @@ class _Batch:
         rows, positives = self.rows[some], self.positives[some]
         counts = np.zeros((len(some), 4), dtype=np.int64)
         size = candidate_block(rows.shape[1])
-        scratch = np.empty(len(some) * min(size, own.stop - own.start), dtype=np.float32)
         for begin in range(own.start, own.stop, size):
             block = np.array(table[begin : min(begin + size, own.stop)], dtype=np.float32)
             relation = np.full(len(block), queries.relation[0], dtype=np.int64)
@@ -255,7 +254,7 @@ class _Batch:
                 queries.known,
                 self.scorer.form,
                 float(np.sqrt(squares.max())),
-                scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
+                np.empty((len(rows), len(block)), dtype=np.float32),
                 counts,
             )
         self.counts[some] += counts

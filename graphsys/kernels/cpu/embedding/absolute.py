@@ -216,7 +216,6 @@ def _gradients(
 ) -> None:
     """Add the gradients through the scores, whose own are ``factors [B, K]``."""
     slopes = np.empty(queries.shape[1], np.float32)
-    slopes[-1] = _ZERO  # of an odd number of them, none is the last's partner
     for low in range(0, candidates.shape[0], _BLOCK):
         for i in range(queries.shape[0]):
             for j in range(low, min(low + _BLOCK, candidates.shape[0])):

@@ -226,21 +226,23 @@ def weigh_shared_entries(
     first, is_by_edge = indptr[row], len(edge_weights) > 0
     for t in range(count):
         importance[t] = 1.0
-    for k in range(num_rows):
-        begin, end = indptr[row + k], indptr[row + k + 1]
-        factors[k] = _factor_of(
-            neighbors,
-            first,
-            begin,
-            end,
-            slots,
-            importance,
-            edge_weights,
-            is_by_edge,
-            fanout,
-        )
-    before, done = np.inf, 0
-    while done != rounds and fanout > 0:
+    before, done, is_settled = np.inf, 0, False
+    while True:
+        for k in range(num_rows):
+            begin, end = indptr[row + k], indptr[row + k + 1]
+            factors[k] = _factor_of(
+                neighbors,
+                first,
+                begin,
+                end,
+                slots,
+                importance,
+                edge_weights,
+                is_by_edge,
+                fanout,
+            )
+        if done == rounds or fanout == 0 or is_settled:
+            return done
         for t in range(count):
             highest[t] = 0.0
         for k in range(num_rows):
@@ -255,25 +257,9 @@ def weigh_shared_entries(
             importance[t] *= highest[t]
             expected += min(1.0, importance[t])
         is_by_edge = False  # from here on what all rows see is important
-        for k in range(num_rows):
-            begin, end = indptr[row + k], indptr[row + k + 1]
-            factors[k] = _factor_of(
-                neighbors,
-                first,
-                begin,
-                end,
-                slots,
-                importance,
-                edge_weights,
-                is_by_edge,
-                fanout,
-            )
-        done += 1
         # Each round costs a pass over all entries; the last ones win next to nothing.
-        if expected >= _SETTLED * before:
-            return done
-        before = expected
-    return done
+        is_settled, before = expected >= _SETTLED * before, expected
+        done += 1
 
 
 @lean_jit
