@@ -24,6 +24,8 @@ class WriterLock:
         OutputExistsError: a file of that name has content, which ours never have.
     """
 
+    _fd, _holder = -1, 0  # of one whose making Ctrl-C interrupted: no process has it
+
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOCK_NAME
         self._fd, self._holder = -1, os.getpid()

@@ -101,3 +101,9 @@ def test_two_readers_of_an_old_generation(tmp_path: Path) -> None:
     assert pairs_of(second) == {(1, 2): 1}
     second.close()
     assert not (out / "gen-1").exists()
+
+
+def test_a_lock_whose_making_was_interrupted_goes_without_a_word() -> None:
+    lock = WriterLock.__new__(WriterLock)  # Ctrl-C before its first line
+    lock.__del__()
+    assert not lock.is_own
