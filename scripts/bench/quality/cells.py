@@ -22,6 +22,8 @@ GATNE = "Cen et al., GATNE, KDD 2019 (GATNE-T), by the project's issue"
 _SEARCH = "theirs is the best of a search over losses, dropout and up to 400 epochs. "
 _GAPS = {
     "fb15k237-complex": _SEARCH + "Ours has 45, dimension 200, one loss",
+    "fb15k237-complex-rank500": "theirs has rank 2000. Ours has 500, 20 epochs, and all but "
+    "the rate of rank 100; the search is not run",
     "fb15k237-distmult": _SEARCH + "Ours has 12, 1000 sampled negatives, no dropout. On "
     "valid 8 epochs over all nodes have .333 with n3, .331 with DURA",
     "fb15k237-transe": _SEARCH + "Ours has 8",
@@ -118,6 +120,7 @@ CELLS: dict[str, Cell] = {
         _cell(
             "fb15k237", "complex", _FB, _ranks(0.348, 0.253, 0.384, 0.536), LIBKGE, mrr=0.33
         ),
+        _cell("fb15k237", "complex-rank500", _FB, _ranks(0.371), DURA, mrr=0.36),
         _cell("fb15k237", "distmult", _FB, _ranks(0.343, 0.250, 0.378, 0.531), LIBKGE),
         _cell("fb15k237", "transe", _FB, _ranks(0.313, 0.221, 0.347, 0.497), LIBKGE),
         _cell("fb15k237", "rotate", _FB, _ranks(0.338, 0.241, 0.375, 0.533), ROTATE),
