@@ -171,10 +171,11 @@ def main(arguments: list[str]) -> int:
         machine = describe_run(describe_machine(Path(name)), [])
         machine["command"] = output.stamp(command)["command"]
         path = output.result_path("embedding_quality", machine["hardware"])
-        rows = json.loads(path.read_text())["rows"] if path.exists() else []
+        rows = _rows(path)
         if options.table:
             print(markdown(saved_rows()))
             return 0
+        measured = []
         for preset in options.cells or CELLS:
             cell = CELLS[preset]
             for partitions in map(int, options.partitions.split(",")):
@@ -186,11 +187,21 @@ def main(arguments: list[str]) -> int:
                 row = measure(cell, partitions, options.shared, folder, sets, seeds)
                 row = output.stamp(command) | row
                 print(json.dumps(row), flush=True)
-                key = (row["preset"], row["partitions"])
-                rows = [r for r in rows if (r["preset"], r["partitions"]) != key] + [row]
-                rows.sort(key=lambda r: (r["preset"], r["partitions"]))
+                measured.append(row)
                 if options.save:
-                    result = {"case": "embedding_quality", "machine": machine, "rows": rows}
-                    path.parent.mkdir(exist_ok=True)
-                    path.write_text(json.dumps(result, indent=1) + "\n")
-    return 0 if all(row.get("is_reached", True) for row in rows) else 1
+                    _keep(row, path, machine)
+    return 0 if all(row["is_reached"] for row in measured) else 1
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
+def _keep(row: dict[str, Any], path: Path, machine: dict[str, Any]) -> None:
+    """Put a row into the file as it is now: other cells may run beside this one."""
+    key = (row["preset"], row["partitions"])
+    rows = [it for it in _rows(path) if (it["preset"], it["partitions"]) != key] + [row]
+    rows.sort(key=lambda it: (it["preset"], it["partitions"]))
+    result = {"case": "embedding_quality", "machine": machine, "rows": rows}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")

@@ -22,8 +22,8 @@ GATNE = "Cen et al., GATNE, KDD 2019 (GATNE-T), by the project's issue"
 _SEARCH = "theirs is the best of a search over losses, dropout and up to 400 epochs. "
 _GAPS = {
     "fb15k237-complex": _SEARCH + "Ours has 45, dimension 200, one loss",
-    "fb15k237-complex-rank500": "theirs has rank 2000. Ours has 500, 20 epochs, and all but "
-    "the rate of rank 100; the search is not run",
+    "fb15k237-complex-rank500": "theirs has rank 2000. Ours has 500, 20 epochs, and but "
+    "for the rate the settings of rank 100; the search is not run",
     "fb15k237-distmult": _SEARCH + "Ours has 12, 1000 sampled negatives, no dropout. On "
     "valid 8 epochs over all nodes have .333 with n3, .331 with DURA",
     "fb15k237-transe": _SEARCH + "Ours has 8",
