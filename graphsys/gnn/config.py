@@ -101,8 +101,8 @@ class GnnConfig(OfPresets):
         plugins=part_specs.SIDE_TASKS_GROUP,
     )
     temperature: float = option(
-        0.1, "What cosines of rows and features are divided by, before the softmax.",
-        above=0, group="Task", applies="side_tasks = content",
+        0.1, "What cosines of rows and features, or of two rows, are divided by.",
+        above=0, group="Task", applies="side_tasks = content, decoder = cosine",
     )
     valid_share: float = option(
         0.15, "Share of the edges that are valid, those before the ones of test, where the "

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.model_spec import spec_of
@@ -50,6 +51,33 @@ class Dot(Decoder):
     def scaled(self, query: torch.Tensor) -> torch.Tensor:
         """Return queries whose inner products are the scores."""
         return query
+
+
+class Cosine(Decoder):
+    """The cosine of the two rows over a temperature, so that lengths of rows say nothing.
+
+    A low temperature makes the softmax heed the hardest negatives (Wu et al., "On the
+    effectiveness of sampled softmax loss for item recommendation", TOIS 2024).
+
+    Args:
+        temperature: What cosines are divided by.
+    """
+
+    def __init__(self, temperature: float) -> None:
+        super().__init__()
+        self._temperature = temperature
+
+    def forward(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Return the scores of every query with every other row, ``[n, m]``."""
+        return self._scaled(query) @ functional.normalize(others, dim=1).T
+
+    def own(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Return the scores of queries ``[n, F]`` with their own rows ``[n, K, F]``."""
+        unit = functional.normalize(others, dim=2)
+        return (unit @ self._scaled(query)[:, :, None])[:, :, 0]
+
+    def _scaled(self, query: torch.Tensor) -> torch.Tensor:
+        return functional.normalize(query, dim=1) / self._temperature
 
 
 class DistMult(Dot):
@@ -130,6 +158,9 @@ def make_decoder(config: GnnConfig, num_features: int) -> Decoder:
 
 for _spec in (
     DecoderSpec(name="dot", make=lambda config, num_features: Dot()),
+    DecoderSpec(
+        name="cosine", make=lambda config, num_features: Cosine(config.temperature)
+    ),
     DecoderSpec(name="distmult", make=lambda config, num_features: DistMult(num_features)),
     DecoderSpec(name="senses", make=lambda config, num_features: Senses(num_features)),
     DecoderSpec(name="mlp", make=lambda config, num_features: MLP(num_features)),

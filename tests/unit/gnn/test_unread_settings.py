@@ -64,6 +64,7 @@ def unread(config: GnnConfig, *learned: str) -> list[str]:
         ({"edge_type": "buys"}, "edge_type"),
         ({"side_tasks": {"content": 1}, "temperature": 0.2, **LINKS}, ""),
         ({"temperature": 0.2, **LINKS}, "temperature"),
+        ({"temperature": 0.2, "decoder": "cosine", **LINKS}, ""),
         ({"margin": 0.2}, "margin"),
         ({"margin": 0.2, "loss": "bpr", **LINKS}, "margin"),
         ({"walk_length": 5, **LINKS}, "walk_length"),

@@ -12,7 +12,7 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.gnn.data.positive_pairs import make_pairs
-from graphsys.gnn.tasks.decoders import MLP, DistMult, Dot
+from graphsys.gnn.tasks.decoders import MLP, Cosine, DistMult, Dot
 from graphsys.gnn.tasks.link_ranking import rank_pairs
 from graphsys.storage import Graph
 from graphsys.training.history import history
@@ -106,6 +106,7 @@ def test_decoders_are_their_formulas() -> None:
         (Dot(), lambda q, o: q @ o),
         (diagonal, lambda q, o: (q * diagonal.weight * o).sum()),
         (mlp, lambda q, o: mlp.layers(q * o)[0]),
+        (Cosine(0.2), lambda q, o: q @ o / (q.norm() * o.norm()) / 0.2),
     ]
     for decoder, score in cases:
         found = decoder(query, others)
@@ -116,11 +117,14 @@ def test_decoders_are_their_formulas() -> None:
         assert torch.allclose(own, found, atol=1e-6)
 
 
-@pytest.mark.parametrize("decoder", ["mlp", "distmult"])
+@pytest.mark.parametrize(
+    ("decoder", "loss"),
+    [("mlp", "logistic"), ("distmult", "logistic"), ("cosine", "softmax")],
+)
 def test_decoders_learn_and_rank_with_their_weights(
-    library: Graph, tmp_path: Path, decoder: Any
+    library: Graph, tmp_path: Path, decoder: str, loss: str
 ) -> None:
-    config = link_config(decoder=decoder, epochs=25, loss="logistic")
+    config = link_config(decoder=decoder, epochs=25, loss=loss)
     gnn.train(library, config, tmp_path / "run")
     found = gnn.evaluate(tmp_path / "run")["metrics"]
     assert found["mrr"] > 0.25  # chance: .16

@@ -201,9 +201,9 @@ def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -
     run(site, "predict", "run", "-o", "rows.parquet")
     said = run(site, *command, "--resume", code=2, is_there=False)
     assert re.search(
-        r"config.toml: decoder: got 'bilinear', expected one of distmult, dot, mlp, "
-        r"senses; "
-        r"install the package that brings it \(entry point of graphsys.decoders\)$",
+        r"config.toml: decoder: got 'bilinear', expected one of cosine, distmult, dot, "
+        r"mlp, senses; install the package that brings it "
+        r"\(entry point of graphsys.decoders\)$",
         said.strip(),
     )
     assert json.loads(run(site, *command, "--resume"))["epochs"] == 2
