@@ -163,7 +163,7 @@ DECODERS = SpecRegistry(
     DECODERS_GROUP,
     DecoderSpec,
     modules=dict.fromkeys(
-        ("dot", "distmult", "mlp", "senses"), "graphsys.gnn.tasks.decoders"
+        ("dot", "cosine", "distmult", "mlp", "senses"), "graphsys.gnn.tasks.decoders"
     ),
 )
 PAIR_LOSSES = SpecRegistry(
