@@ -1,5 +1,6 @@
 """Every task, sampler, decoder and loss keeps its contract; a stranger's train as ours."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 from graphsys.core.errors import UnknownNameError
-from graphsys.gnn import GnnConfig
+from graphsys.core.registry import SpecRegistry
+from graphsys.gnn import GnnConfig, part_specs
 from graphsys.gnn.model_spec import model_names, spec_of
 from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, SIDE_TASKS, TASKS
 from graphsys.gnn.testing import (
@@ -26,6 +28,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "regression": {"label": "number"},
     "graph_classification": {"fanouts": ()},
 }
+
+
+@pytest.mark.parametrize(
+    "registry",
+    [it for it in vars(part_specs).values() if isinstance(it, SpecRegistry)],
+    ids=lambda it: it.kind,
+)
+def test_every_part_of_ours_is_listed_before_its_file_is_read(registry: Any) -> None:
+    for module in set(registry.modules.values()):
+        importlib.import_module(module)
+    assert set(registry._items) == set(registry.modules)
 
 
 @pytest.mark.parametrize("name", TASKS.names())
