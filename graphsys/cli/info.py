@@ -1,4 +1,4 @@
-"""``graphsys info``: what a graph holds, or what a run is."""
+"""``graphsys info``: what a graph holds, what a run is, or what a search has found."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +10,10 @@ from graphsys.cli.options import JsonOption, examples
 from graphsys.cli.report import print_graph
 
 EPILOG = examples(
-    "graphsys info demo", "graphsys info demo --json | jq .num_edges", "graphsys info run"
+    "graphsys info demo",
+    "graphsys info demo --json | jq .num_edges",
+    "graphsys info run",
+    "graphsys info search",
 )
 
 
@@ -18,14 +21,18 @@ def info(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="GRAPH|RUN",
-            help="A graph's folder or a training run's, or s3://...",
+            metavar="GRAPH|RUN|SEARCH",
+            help="A graph's folder, a training run's or a search's, or s3://...",
             show_default=False,
         ),
     ],
     json: JsonOption = False,
 ) -> None:
-    """Show what a graph holds (counts, types, partitions, size), or what a run is."""
+    """Show what a graph holds (counts, types, partitions, size), or what a run is.
+
+    Of a search, its best trials, while it runs too.
+    """
+    from graphsys.storage.folder_kinds import is_search
     from graphsys.storage.info import details
     from graphsys.storage.info import info as read_info
     from graphsys.training.history import is_run, run_info
@@ -36,6 +43,12 @@ def info(
             print_json(found)
         else:
             _show_run(found)
+        return
+    if is_search(path):
+        from graphsys.cli.tune import print_search
+        from graphsys.tuning.trials import search_report
+
+        print_search(search_report(path), json=json)
         return
     facts = {**read_info(path), **details(path)}
     if json:

@@ -91,16 +91,14 @@ def tune(
         )
     if dry_run:
         _show_plan(report, json=json)
-    elif json:
-        print_json(_facts(report) | {"best": report.best, "table": report.table})
     else:
-        _show(report)
+        print_search(report, json=json)
 
 
 def _interrupted(graph: Path, out: Path) -> str:
-    from graphsys.tuning.journal import JOURNAL
+    from graphsys.storage.folder_kinds import is_search
 
-    if not (out / JOURNAL).exists():
+    if not is_search(out):
         return "no trial had ended yet, nothing is kept; begin again"
     return (
         f"{out} keeps the trials that have ended; go on with graphsys tune {graph} -o "
@@ -131,8 +129,11 @@ def _show_plan(report: "TuneReport", *, json: bool) -> None:
     print_facts(facts)
 
 
-def _show(report: "TuneReport") -> None:
-    """Print what was found for people: the best trials, and where the settings are."""
+def print_search(report: "TuneReport", *, json: bool) -> None:
+    """Print what was found: the best trials, and where the settings are."""
+    if json:
+        print_json(_facts(report) | {"best": report.best, "table": report.table})
+        return
     facts = _facts(report) | {"seconds": with_unit("seconds", report.seconds)}
     print_facts({name: it for name, it in facts.items() if it is not None})
     ended = [row for row in report.table if row["state"] == "complete"]

@@ -13,6 +13,7 @@ from graphsys.storage.objects.copies import copy_at
 
 RUN_NAME: Final = "run.json"
 CONFIG_NAME: Final = "config.toml"
+SEARCH_NAME: Final = "trials.journal"
 _GENERATION: Final = re.compile(r"gen-(\d{1,20})")
 _OF_GENERATION: Final = re.compile(
     r"(nodes|features|edges|index|deltas)/.+\.arrow|(deltas/\d+/)?scratch/.+|graph\.json"
@@ -64,6 +65,11 @@ def generations(path: Path) -> list[tuple[int, Path]]:
         if match and entry.is_dir() and not entry.is_symlink():
             found.append((int(match.group(1)), entry))
     return sorted(found)
+
+
+def is_search(place: str | Path) -> bool:
+    """Return whether a folder holds a search of settings."""
+    return not is_remote(place) and (Path(place) / SEARCH_NAME).exists()
 
 
 def kind_of(folder: Path) -> str | None:

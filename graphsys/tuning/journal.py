@@ -10,12 +10,12 @@ from graphsys.core.config import difference, to_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.plain_files import read_plain
 from graphsys.core.rng import draw_key
+from graphsys.storage.folder_kinds import SEARCH_NAME
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_folder import describe_graph, write_durably
 from graphsys.storage.transaction import disk_errors
 from graphsys.tuning.search import SettingsSearch
 
-JOURNAL: Final = "trials.journal"
 BEST: Final = "best.toml"
 _STARTUP: Final = 10
 """Trials that are drawn at random, before there is something to learn from."""
@@ -24,8 +24,83 @@ _UNPRUNED: Final = 4
 _MOST_DRAWS: Final = 20
 
 
-class Journal:
-    """A search on disk: what it is about, and its trials.
+class SearchRecord:
+    """A search as its folder has it: what it is about, and its trials.
+
+    Args:
+        out: The folder; another process may be writing to it.
+        storage: Optuna's, of the journal there.
+        name: Of the study.
+
+    Attributes:
+        search: What is searched.
+        seed: Seed of all draws.
+        graph_facts: What is trained on, as runs describe it.
+    """
+
+    def __init__(self, out: Path, storage: Any, name: str) -> None:
+        import optuna
+
+        self.out, self.name = out, name
+        self.study = optuna.load_study(
+            study_name=name,
+            storage=storage,
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
+        )
+        said = self.study.user_attrs
+        self.search, self.seed = (
+            SettingsSearch.of_mapping(said["search"]),
+            int(said["seed"]),
+        )
+        self.graph_facts: Mapping[str, Any] = said["graph"]
+
+    @classmethod
+    def read(cls, out: Path) -> "SearchRecord":
+        """Return the last search of a folder, and write nothing.
+
+        Raises:
+            ConfigError: There is none, or no trial has ended.
+            CorruptStoreError: The journal cannot be read.
+        """
+        storage = _storage_of(out / SEARCH_NAME)
+        begun = _begun(storage)
+        if not begun:
+            raise ConfigError(f"{out}: no trial of the search has been begun yet")
+        return cls(out, storage, begun[-1])
+
+    @property
+    def ended(self) -> list[Any]:
+        """Trials that were trained to an end, or could not be, in their order."""
+        return [it for it in self.study.trials if state_of(it)]
+
+    @property
+    def best(self) -> Any:
+        """The best of the complete trials; None where there is none."""
+        found = [it for it in self.ended if state_of(it) == "complete"]
+        return self.study.best_trial if found else None
+
+    def settings_of(self, trial: Any) -> dict[str, Any]:
+        """Return the searched settings of a trial that ended."""
+        from optuna.trial import FixedTrial
+
+        return self.search.draw(FixedTrial(trial.params))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield what is told of each trial that ended."""
+        for number, trial in enumerate(self.ended, 1):
+            said = trial.user_attrs
+            yield {
+                "trial": number,
+                "state": state_of(trial),
+                "value": trial.value,
+                "epochs": said.get("epochs", 0),
+                "seconds": said.get("seconds", 0.0),
+                "settings": self.settings_of(trial),
+            }
+
+
+class Journal(SearchRecord):
+    """A search that this process goes on with.
 
     Several may be in one journal, the last one being meant: one that replaces another is
     begun beside it, and the other goes with its first complete trial.
@@ -53,40 +128,29 @@ class Journal:
     ) -> None:
         import optuna
 
-        self.out, self.graph = out, graph
-        self._storage = _storage_of(out / JOURNAL)
-        there = optuna.get_all_study_summaries(self._storage, include_best_trial=False)
-        begun = [it.study_name for it in there if "search" in it.user_attrs]
+        self.graph, self._storage = graph, _storage_of(out / SEARCH_NAME, mend=True)
+        begun, there = _begun(self._storage), _begun(self._storage, all_of_them=True)
         if resume and begun:
-            self.name = begun[-1]
+            name = begun[-1]
         elif given is None:
             raise ConfigError(f"{out} holds no search to go on with; add --config FILE")
         else:
-            numbers = [int(it.study_name.rpartition("-")[2]) for it in there]
-            self.name = f"search-{1 + max(numbers, default=0)}"
-            self._create(given, seed or 0)
-        self._others = [it.study_name for it in there if it.study_name != self.name]
-        self.study = optuna.load_study(
-            study_name=self.name,
-            storage=self._storage,
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
-        )
-        said = self.study.user_attrs
-        self.search, self.seed = (
-            SettingsSearch.of_mapping(said["search"]),
-            int(said["seed"]),
-        )
-        self._require_same(given, seed, said["graph"])
+            numbers = [int(it.rpartition("-")[2]) for it in there]
+            name = f"search-{1 + max(numbers, default=0)}"
+            self._create(name, given, seed or 0)
+        super().__init__(out, self._storage, name)
+        self._others = [it for it in there if it != name]
+        self._require_same(given, seed, self.graph_facts)
         for trial in self.study.trials:
             if trial.state == optuna.trial.TrialState.RUNNING:  # of a call that was killed
                 self.study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
         self.write_best()
 
-    def _create(self, given: SettingsSearch, seed: int) -> None:
+    def _create(self, name: str, given: SettingsSearch, seed: int) -> None:
         import optuna
 
         study = optuna.create_study(
-            study_name=self.name,
+            study_name=name,
             storage=self._storage,
             direction="minimize" if given.is_lower_better else "maximize",
         )
@@ -111,17 +175,6 @@ class Journal:
                 "that graph, or choose another output"
             )
 
-    @property
-    def ended(self) -> list[Any]:
-        """Trials that were trained to an end, or could not be, in their order."""
-        return [it for it in self.study.trials if state_of(it)]
-
-    @property
-    def best(self) -> Any:
-        """The best of the complete trials; None where there is none."""
-        found = [it for it in self.ended if state_of(it) == "complete"]
-        return self.study.best_trial if found else None
-
     def draw(self) -> tuple[Any, dict[str, Any]]:
         """Return a new trial of Optuna's with its settings; None if all were tried."""
         import optuna
@@ -135,12 +188,6 @@ class Journal:
                 return trial, drawn
             self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
         return None, {}
-
-    def settings_of(self, trial: Any) -> dict[str, Any]:
-        """Return the searched settings of a trial that ended."""
-        from optuna.trial import FixedTrial
-
-        return self.search.draw(FixedTrial(trial.params))
 
     def write_best(self) -> None:
         """Write the settings of the best trial, and forget searches that it replaces.
@@ -193,21 +240,8 @@ class Journal:
             if self.best is None:
                 optuna.delete_study(study_name=self.name, storage=self._storage)
                 if not self._others:
-                    ownership.remove_listed(self.out, [JOURNAL])
+                    ownership.remove_listed(self.out, [SEARCH_NAME])
             raise
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield what is told of each trial that ended."""
-        for number, trial in enumerate(self.ended, 1):
-            said = trial.user_attrs
-            yield {
-                "trial": number,
-                "state": state_of(trial),
-                "value": trial.value,
-                "epochs": said.get("epochs", 0),
-                "seconds": said.get("seconds", 0.0),
-                "settings": self.settings_of(trial),
-            }
 
 
 def state_of(trial: Any) -> str:
@@ -240,8 +274,20 @@ class _NoLock:
         """Do nothing."""
 
 
-def _storage_of(file: Path) -> Any:
-    """Open a journal, or begin one; a line that a kill cut short is dropped.
+def _begun(storage: Any, *, all_of_them: bool = False) -> list[str]:
+    """Return the names of searches that were begun, or of those a kill stopped, too."""
+    import optuna
+
+    there = optuna.get_all_study_summaries(storage, include_best_trial=False)
+    return [it.study_name for it in there if all_of_them or "search" in it.user_attrs]
+
+
+def _storage_of(file: Path, *, mend: bool = False) -> Any:
+    """Open a journal, or begin one.
+
+    Args:
+        file: The journal.
+        mend: Drop a line that a kill cut short; readers pass over it.
 
     Raises:
         CorruptStoreError: It cannot be understood.
@@ -251,7 +297,7 @@ def _storage_of(file: Path) -> Any:
 
     try:
         with disk_errors(file):
-            if file.exists():
+            if mend and file.exists():
                 with file.open("r+b") as stream:
                     stream.truncate(read_plain(file).rfind(b"\n") + 1)
             backend = JournalFileBackend(str(file), lock_obj=_NoLock())

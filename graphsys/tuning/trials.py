@@ -27,13 +27,13 @@ from graphsys.core.errors import (
 )
 from graphsys.core.progress import IN_NOTEBOOKS, Progress
 from graphsys.datasets.temporary import GraphLike, stored_graph
-from graphsys.storage.folder_kinds import RUN_NAME, require_outside
+from graphsys.storage.folder_kinds import RUN_NAME, SEARCH_NAME, is_search, require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock
 from graphsys.storage.reader import GraphReader
 from graphsys.storage.runs.run_replacement import part_of
 from graphsys.storage.transaction import disk_errors
 from graphsys.training.callbacks import Callback, Training
-from graphsys.tuning.journal import BEST, JOURNAL, Journal, sampler_of
+from graphsys.tuning.journal import BEST, Journal, SearchRecord, sampler_of
 from graphsys.tuning.search import SettingsSearch, read_search
 
 TRIAL: Final = "trial"
@@ -142,6 +142,24 @@ def tune(
         return _report_of(journal)
 
 
+def search_report(out: str | Path) -> TuneReport:
+    """Return what a search has found so far; another process may be at it.
+
+    Args:
+        out: Its folder.
+
+    Raises:
+        ConfigError: It holds no search.
+        MissingDependencyError: Optuna is not installed.
+        CorruptStoreError: The journal is damaged.
+    """
+    require("optuna", extra="tune")
+    if not is_search(out):
+        raise ConfigError(f"{out} holds no search, expected the folder of one")
+    with _quiet_optuna():
+        return _report_of(SearchRecord.read(Path(out)))
+
+
 def _run_trial(journal: Journal, how: Mapping[str, Any], progress: Progress) -> bool:
     """Train with new settings, and write down what they are worth.
 
@@ -247,7 +265,7 @@ class _Watch(Callback):
         return found
 
 
-def _report_of(journal: Journal) -> TuneReport:
+def _report_of(journal: SearchRecord) -> TuneReport:
     """Return what a search has found so far."""
     rows, best = tuple(journal.rows()), journal.best
     states = [row["state"] for row in rows]
@@ -319,14 +337,14 @@ def _writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
         StoreBusyError: Another search writes there.
     """
     require_outside(out)
-    is_search = (out / JOURNAL).exists()
-    if resume and not is_search:
+    is_there = is_search(out)
+    if resume and not is_there:
         raise ConfigError(f"{out} holds no search to go on with; search without --resume")
-    if is_search and not (resume or overwrite):
+    if is_there and not (resume or overwrite):
         raise OutputExistsError(
             f"{out} holds a search; go on with --resume or replace it with --overwrite"
         )
-    if not is_search and out.exists() and JOURNAL not in ownership.claimed_names(out):
+    if not is_there and out.exists() and SEARCH_NAME not in ownership.claimed_names(out):
         found = next(iter(sorted(out.iterdir())), None) if out.is_dir() else out
         if found is not None or not overwrite:
             raise OutputExistsError(
@@ -338,10 +356,10 @@ def _writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
         lock = WriterLock(out)
     try:
         with disk_errors(out):
-            ownership.claim(out, (JOURNAL, BEST, LOCK_NAME))
+            ownership.claim(out, (SEARCH_NAME, BEST, LOCK_NAME))
         yield
     finally:
-        if not (out / JOURNAL).exists():
+        if not (out / SEARCH_NAME).exists():
             ownership.unclaim(out)
         lock.release()
         ownership.remove_empty(out)

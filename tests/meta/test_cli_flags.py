@@ -23,7 +23,7 @@ FLAGS = {
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
     "--help --ids --json --missing-deletes --nodes --separator --signed --skip",
     "graphsys compact": "GRAPH --help --json --memory",
-    "graphsys info": "GRAPH|RUN --help --json",
+    "graphsys info": "GRAPH|RUN|SEARCH --help --json",
     "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",

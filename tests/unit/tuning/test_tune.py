@@ -287,6 +287,29 @@ def test_a_full_disk_leaves_the_trials_that_ended(ring: Graph, tmp_path: Path) -
     assert found.trials == 2
 
 
+def test_info_tells_what_a_search_has_found_and_writes_nothing(
+    ring: Graph, tmp_path: Path, run_cli: Run
+) -> None:
+    """Beside another process, too: its line that is not whole yet stays."""
+    out = tmp_path / "search"
+    found = tune(ring, EMBEDDING, out, trials=2)
+    with (out / "trials.journal").open("ab") as journal:
+        journal.write(b'{"op_code": 4, "worker')
+    before = {it.name: it.read_bytes() for it in out.iterdir()}
+    lock = WriterLock(out)
+    done = run_cli("info", str(out), "--json")
+    lock.release()
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["best"] == found.best
+    assert len(said["table"]) == 2
+    assert {it.name: it.read_bytes() for it in out.iterdir() if it.name in before} == before
+    (out / "trials.journal").write_bytes(b"")
+    done = run_cli("info", str(out))
+    assert done.returncode == 2
+    assert done.stderr == f"error: {out}: no trial of the search has been begun yet\n"
+
+
 def test_no_trial_begins_after_the_minutes(ring: Graph, tmp_path: Path) -> None:
     found = tune(ring, EMBEDDING, tmp_path / "search", minutes=1e-9)
     assert (found.trials, found.best) == (0, None)
