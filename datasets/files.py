@@ -310,7 +310,7 @@ def _compression(name: str, path: Path, head: bytes) -> str | None:
         InputError: it is empty, or not compressed as its name says.
     """
     if not head:
-        raise InputError(f"{name}: the file is empty, expected edges")
+        raise InputError(f"{name}: the file is empty, expected data")
     found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
     expected = COMPRESSIONS.get(path.suffix.lower())
     if expected is not None and found != expected:
@@ -439,5 +439,5 @@ def read_head(file: InputFile, num_bytes: int = 1 << 18) -> bytes:
             f"{kind} -t UTF-8 FILE > NEW"
         )
     if not head:
-        raise InputError(f"{file.name}: the file is empty, expected edges")
+        raise InputError(f"{file.name}: the file is empty, expected data")
     return head.removeprefix(UTF8_MARK)

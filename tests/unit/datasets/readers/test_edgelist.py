@@ -185,7 +185,7 @@ BAD_LINES = [
     ("1 2 0.5\n1 2 1.2.3\n", r"g\.txt:2: found '1\.2\.3' as weight"),
     ("1 2 nan\n", r"g\.txt:1: found 'nan' as weight"),
     ("# only\n\n", r"g\.txt: no edge in the file, expected at least one"),
-    ("", r"g\.txt: the file is empty, expected edges"),
+    ("", r"g\.txt: the file is empty, expected data"),
     ("10670\n1 2\n", r"g\.txt:1: found 1 column, expected at least 2.*--skip 1"),
     (
         "4 5 0 0 1\n1 2\n",

@@ -206,7 +206,7 @@ TABLE = "graph,label\nm0,1\nm1,2\n"
         ),
         (replaced("m0.graphml", "x"), "found two graphs called 'm0'"),
         (replaced("labels.csv", "name,class\n"), "labels.csv:1: found 'name,class'"),
-        (replaced("labels.csv", ""), "labels.csv: the file is empty, expected edges"),
+        (replaced("labels.csv", ""), "labels.csv: the file is empty, expected data"),
         (
             replaced("labels.csv", TABLE + "m2\n"),
             "labels.csv:4: found 1 columns, expected 2",
