@@ -193,6 +193,8 @@ def _require_new_of(context: GnnContext, *, is_noting: bool) -> None:
 def _note_unread(context: GnnContext) -> None:
     """Say which settings have no effect on this graph, and which figure is not watched."""
     config, network, task = context.config, context.network, context.task
+    if context.task.process_group.owners is None and not config.normalize_features:
+        _note_large(context.features)
     types = context.features.shapes
     learned = [n for n in types if key_of(n) in network.learned or n in network.stored]
     for text in unread_settings(
@@ -209,6 +211,16 @@ def _note_unread(context: GnnContext) -> None:
         told = f"all nodes of split {split!r} have one label, of which r2 says nothing"
         if not task.is_told(split):
             note(f"{told}: loss is watched")
+
+
+def _note_large(features: InputFeatures) -> None:
+    """Say which features have numbers that hide all others."""
+    for node_type, feature, most in features.large():
+        note(
+            f"feature {feature!r} of node type {node_type!r} has numbers as large as "
+            f"{most:.6g}, where networks expect some of about 1, so that it hides the "
+            "others; scale it, such as by its mean and standard deviation, and ingest again"
+        )
 
 
 def build_context(

@@ -22,25 +22,30 @@ print([name for name in {HEAVY} if name in sys.modules])
 
 
 def test_adam_is_torch_s_also_after_a_checkpoint() -> None:
+    """Bit by bit as its one kernel, and but for rounding as its twelve operators."""
     generator = torch.Generator().manual_seed(0)
-    ours, theirs = (
+    ours, theirs, plain = (
         [torch.nn.Parameter(torch.ones(3, 2)), torch.nn.Parameter(torch.zeros(4))]
-        for _ in range(2)
+        for _ in range(3)
     )
     adam = Adam(ours, lr=0.1, weight_decay=0.01)
-    oracle = torch.optim.Adam(theirs, lr=0.1, weight_decay=0.01)
+    oracle = torch.optim.Adam(theirs, lr=0.1, weight_decay=0.01, fused=True)
+    by_operators = torch.optim.Adam(plain, lr=0.1, weight_decay=0.01)
     for step in range(6):
         if step == 3:
             state = adam.state_dict()
             assert state.keys() == oracle.state_dict().keys()
             adam = Adam(ours, lr=0.1, weight_decay=0.01)
             adam.load_state_dict(state)
-        for weight, other in zip(ours, theirs, strict=True):
+        for weight, *others in zip(ours, theirs, plain, strict=True):
             weight.grad = torch.randn(weight.shape, generator=generator)
-            other.grad = weight.grad.clone()
+            for other in others:
+                other.grad = weight.grad.clone()
         adam.step()
         oracle.step()
+        by_operators.step()
         assert all(map(torch.equal, ours, theirs))
+        torch.testing.assert_close(ours, plain)
     adam.zero_grad()
     assert all(weight.grad is None for weight in ours)
 
