@@ -36,8 +36,13 @@ def graph(tmp_path_factory: Any) -> Graph:
 
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the process's own part of the need stay as it is."""
+    """Have the process's own part of the need stay as it is.
+
+    Compiling has none: a kernel that another test compiles meanwhile would end it.
+    """
     monkeypatch.setattr(memory_plan, "resident_bytes", lambda: 200 << 20)
+    compiled = SimpleNamespace(compile_bytes=lambda: 0)
+    monkeypatch.setattr(program_memory, "kernels_of", lambda *_: compiled)
 
 
 @pytest.mark.usefixtures("still")
