@@ -136,13 +136,13 @@ CASES = {
         "--frequent --support 1",
     ),
     "memory of a pattern": of_mine(
-        "--frequent --support 1 --memory 1GB",
+        "--frequent --support 1 --memory 64GB",
         "is for (--pattern) and",
-        "{0} triangle --memory 1GB",
+        "{0} triangle --memory 64GB",
         expected=TRIANGLES,
     ),
     "memory of motifs": of_mine(
-        "--frequent --support 1 --memory 1GB", "and (--motifs);", "{0} 3 --memory 1GB"
+        "--frequent --support 1 --memory 64GB", "and (--motifs);", "{0} 3 --memory 64GB"
     ),
     "a limit": of_mine(
         "--pattern 3-path --limit 1", "--limit for .*; leave it out", "--pattern 3-path"
