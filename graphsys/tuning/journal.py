@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphsys.core import ownership
 from graphsys.core.config import difference, to_toml
-from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.plain_files import read_plain
 from graphsys.core.rng import draw_key
 from graphsys.storage.folder_kinds import SEARCH_NAME
@@ -59,13 +59,13 @@ class SearchRecord:
         """Return the last search of a folder, and write nothing.
 
         Raises:
-            ConfigError: There is none, or no trial has ended.
+            ConfigError: None has been begun.
             CorruptStoreError: The journal cannot be read.
         """
         storage = _storage_of(out / SEARCH_NAME)
-        begun = _begun(storage)
+        begun = [name for name, is_begun in _searches(storage).items() if is_begun]
         if not begun:
-            raise ConfigError(f"{out}: no trial of the search has been begun yet")
+            raise ConfigError(f"{out} holds no search that was begun; wait, or begin one")
         return cls(out, storage, begun[-1])
 
     @property
@@ -129,7 +129,8 @@ class Journal(SearchRecord):
         import optuna
 
         self.graph, self._storage = graph, _storage_of(out / SEARCH_NAME, mend=True)
-        begun, there = _begun(self._storage), _begun(self._storage, all_of_them=True)
+        there = _searches(self._storage)
+        begun = [name for name, is_begun in there.items() if is_begun]
         if resume and begun:
             name = begun[-1]
         elif given is None:
@@ -274,12 +275,15 @@ class _NoLock:
         """Do nothing."""
 
 
-def _begun(storage: Any, *, all_of_them: bool = False) -> list[str]:
-    """Return the names of searches that were begun, or of those a kill stopped, too."""
+def _searches(storage: Any) -> dict[str, bool]:
+    """Return the names of searches in their order, and whether each was begun.
+
+    A kill may have come before a search said what it is about.
+    """
     import optuna
 
     there = optuna.get_all_study_summaries(storage, include_best_trial=False)
-    return [it.study_name for it in there if all_of_them or "search" in it.user_attrs]
+    return {it.study_name: "search" in it.user_attrs for it in there}
 
 
 def _storage_of(file: Path, *, mend: bool = False) -> Any:
@@ -296,13 +300,17 @@ def _storage_of(file: Path, *, mend: bool = False) -> Any:
     from optuna.storages.journal import JournalFileBackend
 
     try:
-        with disk_errors(file):
-            if mend and file.exists():
-                with file.open("r+b") as stream:
-                    stream.truncate(read_plain(file).rfind(b"\n") + 1)
+        with disk_errors(file) if mend else contextlib.nullcontext():
+            if file.exists():
+                whole = read_plain(file).rfind(b"\n") + 1
+                if mend:
+                    with file.open("r+b") as stream:
+                        stream.truncate(whole)
             backend = JournalFileBackend(str(file), lock_obj=_NoLock())
             return JournalStorage(backend)
-    except (ValueError, LookupError, TypeError, AttributeError) as err:
+    except StorageFullError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as err:
         raise CorruptStoreError(
             f"{file} cannot be read: {err!r}; choose another output, or remove the file"
         ) from err

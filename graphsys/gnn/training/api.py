@@ -191,7 +191,7 @@ def _require_new_of(context: GnnContext, *, is_noting: bool) -> None:
 
 
 def _note_unread(context: GnnContext) -> None:
-    """Say which settings have no effect on this graph, and which figure is not watched."""
+    """Say which settings have no effect on this graph, and what of it says nothing."""
     config, network, task = context.config, context.network, context.task
     if context.task.process_group.owners is None and not config.normalize_features:
         _note_large(context.features)

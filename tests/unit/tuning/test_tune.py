@@ -1,6 +1,7 @@
 """A search: what it draws, what it writes, how it goes on, and what it leaves alone."""
 
 import json
+import os
 import resource
 import signal
 import sys
@@ -293,8 +294,8 @@ def test_info_tells_what_a_search_has_found_and_writes_nothing(
     """Beside another process, too: its line that is not whole yet stays."""
     out = tmp_path / "search"
     found = tune(ring, EMBEDDING, out, trials=2)
-    with (out / "trials.journal").open("ab") as journal:
-        journal.write(b'{"op_code": 4, "worker')
+    with (out / "trials.journal").open("ab") as stream:
+        stream.write(b'{"op_code": 4, "worker')
     before = {it.name: it.read_bytes() for it in out.iterdir()}
     lock = WriterLock(out)
     done = run_cli("info", str(out), "--json")
@@ -304,10 +305,22 @@ def test_info_tells_what_a_search_has_found_and_writes_nothing(
     assert said["best"] == found.best
     assert len(said["table"]) == 2
     assert {it.name: it.read_bytes() for it in out.iterdir() if it.name in before} == before
-    (out / "trials.journal").write_bytes(b"")
+    journal = out / "trials.journal"
+    odd = {
+        b"": f"error: {out} holds no search that was begun; wait, or begin one\n",
+        b"[]\n": f"error: {journal} cannot be read: ",
+        b"\x00\xff\n{}\n": f"error: {journal} cannot be read: ",
+    }
+    for content, said in odd.items():
+        journal.write_bytes(content)
+        done = run_cli("info", str(out))
+        assert (done.returncode, done.stderr[: len(said)]) == (2, said)
+        assert journal.read_bytes() == content
+    journal.unlink()
+    os.mkfifo(journal)  # nobody writes to it: who opens it waits
     done = run_cli("info", str(out))
     assert done.returncode == 2
-    assert done.stderr == f"error: {out}: no trial of the search has been begun yet\n"
+    assert "not a plain file" in done.stderr
 
 
 def test_no_trial_begins_after_the_minutes(ring: Graph, tmp_path: Path) -> None:
