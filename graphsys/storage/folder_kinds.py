@@ -67,11 +67,6 @@ def generations(path: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def is_search(place: str | Path) -> bool:
-    """Return whether a folder holds a search of settings."""
-    return not is_remote(place) and (Path(place) / SEARCH_NAME).exists()
-
-
 def kind_of(folder: Path) -> str | None:
     """Return ``graph``, ``training run``, or None; a damaged one is still one."""
     with contextlib.suppress(OSError):
@@ -80,6 +75,13 @@ def kind_of(folder: Path) -> str | None:
         if (folder / RUN_NAME).exists() and (folder / CONFIG_NAME).exists():
             return "training run"
     return None
+
+
+def is_search(place: str | Path) -> bool:
+    """Return whether a folder holds a search of settings, and no graph or run."""
+    if is_remote(place) or kind_of(Path(place)) is not None:
+        return False
+    return (Path(place) / SEARCH_NAME).exists()
 
 
 def require_outside(out: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -321,6 +322,17 @@ def test_info_tells_what_a_search_has_found_and_writes_nothing(
     done = run_cli("info", str(out))
     assert done.returncode == 2
     assert "not a plain file" in done.stderr
+
+
+def test_a_graph_with_a_journal_beside_is_a_graph(
+    ring_path: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    graph = tmp_path / "graph"
+    shutil.copytree(ring_path, graph)
+    (graph / "trials.journal").write_text("")
+    done = run_cli("info", str(graph), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["num_nodes"] > 0
 
 
 def test_no_trial_begins_after_the_minutes(ring: Graph, tmp_path: Path) -> None:
